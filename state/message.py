@@ -1,0 +1,40 @@
+"""Messages of a transcript, in the shape in which the journal keeps them."""
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = ["Message", "ToolCall", "Usage"]
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One call that a model asked for; `id` is unique within its thread."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """Tokens of one model call, as the model's server reported them."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message: what a person, the model or a tool said.
+
+    `content` is text or a list of content blocks (`{"type": "text", "text": …}`).
+    Only an `ai` message has `tool_calls` and `usage`; only a `tool` message has `tool_call_id` and a `status`
+    other than `success`.
+    """
+
+    id: str
+    type: Literal["human", "ai", "tool", "system"]
+    content: str | list[dict[str, Any]]
+    name: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    status: Literal["success", "error"] = "success"
+    usage: Usage | None = None
