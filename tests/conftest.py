@@ -1,0 +1,70 @@
+"""What every test gets: an environment of its own, and private servers for those who ask."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import hypothesis
+import pytest
+
+from tests.servers import PrivatePostgres, PrivateRedis
+
+# The developer's own settings would reach into tests: a real key would be spent, a real database written.
+FOREIGN_SETTINGS = ("THREADMARK_", "OPENAI_", "PG")
+
+# No verdict by the clock: an example may take as long as a busy machine makes it.
+hypothesis.settings.register_profile(
+    "threadmark",
+    deadline=None,
+    derandomize=os.environ.get("CI") == "true",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("threadmark")
+
+
+def pytest_configure() -> None:
+    """Forget the settings of whoever runs the tests, before any module reads them."""
+    for name in [name for name in os.environ if name.startswith(FOREIGN_SETTINGS)]:
+        del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def private_postgres() -> Iterator[PrivatePostgres]:
+    """A PostgreSQL server shared by the whole run; a test may stop it, the next one finds it started."""
+    with PrivatePostgres() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(private_postgres: PrivatePostgres) -> Iterator[str]:
+    """SQLAlchemy's address of an empty PostgreSQL database that is this test's own."""
+    with private_postgres.fresh_database() as url:
+        yield url
+
+
+@pytest.fixture
+def start_postgres() -> Iterator[Callable[..., PrivatePostgres]]:
+    """Start a PostgreSQL server for this test alone, with PrivatePostgres's arguments."""
+    with ExitStack() as servers:
+        yield lambda **options: servers.enter_context(PrivatePostgres(**options))
+
+
+@pytest.fixture(scope="session")
+def redis_of_the_run() -> Iterator[PrivateRedis]:
+    """The Redis server behind `private_redis`."""
+    with PrivateRedis() as server:
+        yield server
+
+
+@pytest.fixture
+def private_redis(redis_of_the_run: PrivateRedis) -> PrivateRedis:
+    """A Redis server, running and empty; a test may kill it, the next one finds it so again."""
+    redis_of_the_run.start()
+    redis_of_the_run.flush()
+    return redis_of_the_run
+
+
+@pytest.fixture
+def redis_url(private_redis: PrivateRedis) -> str:
+    """The address of an empty Redis database."""
+    return private_redis.url
