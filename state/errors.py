@@ -1,0 +1,139 @@
+"""Refusals of the state package.
+
+StateError
+├── NotFound            no such thread, run, wait, step or checkpoint for this tenant
+├── Conflict            the thing is there and in the way
+│   ├── ThreadExists
+│   ├── ThreadBusy
+│   ├── NothingToCancel
+│   ├── NothingToResume
+│   ├── AlreadyAnswered
+│   └── NotInDoubt
+├── Refused             the request can never be honoured as it stands
+├── KeyReused           an idempotency key came back with another request
+├── KeyInProgress       the first request with this key has no answer yet
+├── LeaseLost           another worker holds the thread now; nothing was written
+├── ThreadGone          the thread was deleted; nothing was written
+└── JournalDamaged      what is stored contradicts itself
+"""
+
+__all__ = [
+    "AlreadyAnswered",
+    "Conflict",
+    "JournalDamaged",
+    "KeyInProgress",
+    "KeyReused",
+    "LeaseLost",
+    "NotFound",
+    "NotInDoubt",
+    "NothingToCancel",
+    "NothingToResume",
+    "Refused",
+    "StateError",
+    "ThreadBusy",
+    "ThreadExists",
+    "ThreadGone",
+]
+
+
+class StateError(Exception):
+    """Any refusal of the state package; whatever it refused is unchanged."""
+
+
+class NotFound(StateError):
+    """No such thing for this tenant."""
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"{what} with ID {name} not found")
+        self.what = what
+        self.name = name
+
+
+class Conflict(StateError):
+    """The thing is there, and its present state is in the way."""
+
+
+class ThreadExists(Conflict):
+    """The thread id is taken."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"Thread with ID {thread_id} already exists")
+
+
+class ThreadBusy(Conflict):
+    """A run of the thread has not ended."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(
+            "Thread is already running a task. Wait for it to finish or choose a different multitask strategy."
+        )
+        self.thread_id = thread_id
+
+
+class NothingToCancel(StateError):
+    """No unfinished run matched."""
+
+    def __init__(self) -> None:
+        super().__init__("No matching runs to cancel: check the ids, and that the runs have not ended already.")
+
+
+class NothingToResume(Conflict):
+    """A resume came to a thread that asks nothing."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"Thread {thread_id} has no open question: it was answered already, or nothing was asked.")
+
+
+class AlreadyAnswered(Conflict):
+    """The wait is not open any more; the first answer stands."""
+
+    def __init__(self, wait_id: str, status: str) -> None:
+        super().__init__(f"Wait {wait_id} is {status}; the first answer stands.")
+
+
+class NotInDoubt(Conflict):
+    """The step to resolve has a known outcome."""
+
+    def __init__(self, step_key: str) -> None:
+        super().__init__(f"Step {step_key} is not in doubt.")
+
+
+class Refused(StateError):
+    """The request can never be honoured as it stands; the sentence says what to change."""
+
+
+class KeyReused(StateError):
+    """The idempotency key belongs to another request."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"Idempotency-Key {key!r} was used for a different request.")
+
+
+class KeyInProgress(StateError):
+    """The first request with this key has no answer yet."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"The first request with Idempotency-Key {key!r} is still in progress.")
+
+
+class LeaseLost(StateError):
+    """Another worker holds this thread now; nothing was written."""
+
+    def __init__(self, thread_id: str, fence: int) -> None:
+        super().__init__(f"thread {thread_id} has moved past fence {fence}")
+        self.thread_id = thread_id
+        self.fence = fence
+
+
+class ThreadGone(LeaseLost):
+    """The thread was deleted while a worker held it; nothing was written."""
+
+
+class JournalDamaged(StateError):
+    """A stored entry, chain or checkpoint contradicts itself."""
+
+    def __init__(self, thread_id: str, seq: int, why: str) -> None:
+        super().__init__(f"thread {thread_id} at seq {seq}: {why}")
+        self.thread_id = thread_id
+        self.seq = seq
+        self.why = why

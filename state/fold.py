@@ -1,0 +1,301 @@
+"""The fold: from entries to the state of a thread. Pure; the only place that knows what an entry means.
+
+A chat agent's graph has two nodes. `model` is next after input and after the last tool result; `tools` is next while a
+reply has calls without results; nothing is next when a reply asks for nothing. A position (the checkpoint of the SDK
+dialect) exists after the input and after each finished node.
+"""
+
+import copy
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from state import entry as entries
+from state.entry import Entry, Failure, Outcome, Recorded
+from state.ids import ExecutionId, StepKey, tool_step
+from state.message import Message, ToolCall
+from state.transcript import merge, result_message, unanswered_calls
+
+__all__ = ["Call", "Execution", "Node", "Position", "ThreadState", "fold"]
+
+Node = Literal["model", "tools"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One tool call of the reply that the thread stands at."""
+
+    step_key: StepKey
+    call: ToolCall
+    outcome: Outcome | None = None  #: None while it has no result
+    result: Message | None = None  #: joins the messages when the last call of the reply has one
+    invalid: str | None = None  #: why its arguments cannot be used
+    effect: str | None = None  #: known once an intent is recorded
+    intended_fence: int | None = None  #: the fence under which the last intent was recorded
+    failure_count: int = 0
+    retry_at_us: int = 0
+    last_failure: Failure | None = None
+    ready_turn: int = 0  #: turns of the execution so far when the call was asked for
+    wait_id: str | None = None
+    wait_kind: str | None = None
+    wait_open: bool = False
+    answered: bool = False
+    answer: Any = None
+    answered_by: str | None = None
+
+
+@dataclass(slots=True)
+class Execution:
+    """The work that the thread is doing: a run and those that resumed it."""
+
+    execution_id: ExecutionId
+    run: int | None
+    run_id: str
+    assistant: str
+    run_started_at_us: int
+    turn_count: int = 0  #: turns over all its runs
+    attempt: int = 0  #: turns of its present run
+    model_count: int = 0
+    step_count: int = 0
+    model_failure_count: int = 0
+    model_retry_at_us: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_saved: int = 0  #: tokens of recorded replies that a later turn did not pay again
+    settled: bool = False
+    paused_at: Node | None = None
+    pause_taken: bool = False  #: a run went on from the pause, so it does not stop there again
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place to look at and to fork from: after the entry at `seq`."""
+
+    seq: int
+    branch: int
+    at_us: int
+    parent: "Position | None" = field(repr=False)
+    source: Literal["input", "loop", "update", "fork"]
+    step: int  #: -1 for the first input, rising by one along the branch
+    next: Node | None
+    run: int | None
+
+
+@dataclass(slots=True)
+class ThreadState:
+    """The state of a thread after `seq`. `apply` moves it by one entry."""
+
+    seq: int = 0
+    messages: list[Message] = field(default_factory=list)
+    next: Node | None = None
+    calls: dict[StepKey, Call] = field(default_factory=dict)
+    execution: Execution | None = None
+    position: Position | None = None
+    failure: Failure | None = None  #: why the last run failed
+
+    @property
+    def open_calls(self) -> list[Call]:
+        """Calls without a result, in the order in which the model asked."""
+        return [each for each in self.calls.values() if each.outcome is None]
+
+    @property
+    def open_waits(self) -> list[Call]:
+        """Calls that a person is asked about."""
+        return [each for each in self.calls.values() if each.wait_open]
+
+    def snapshot(self) -> "ThreadState":
+        """A copy that later entries do not change."""
+        twin = copy.copy(self)
+        twin.messages = list(self.messages)
+        twin.calls = {key: copy.copy(call) for key, call in self.calls.items()}
+        twin.execution = copy.copy(self.execution)
+        return twin
+
+    def apply(self, recorded: Recorded) -> None:
+        """Move past one entry."""
+        self.seq = recorded.seq
+        _apply(self, recorded, recorded.entry)
+
+
+def fold(recorded: Iterable[Recorded], state: ThreadState | None = None) -> ThreadState:
+    """The state after the entries (of one lineage, in order), from `state` or from nothing."""
+    state = state or ThreadState()
+    for each in recorded:
+        state.apply(each)
+    return state
+
+
+def _apply(state: ThreadState, at: Recorded, entry: Entry) -> None:  # noqa: PLR0912 - one arm for each kind
+    """The meaning of each kind of entry."""
+    match entry:
+        case entries.RunStarted():
+            _run_started(state, at, entry)
+        case entries.TurnStarted():
+            _turn_started(state, entry)
+        case entries.ModelReplied():
+            _model_replied(state, at, entry)
+        case entries.StepIntended():
+            call = state.calls[entry.step_key]
+            call.effect, call.intended_fence = entry.effect, at.fence
+        case entries.StepFailed():
+            _step_failed(state, entry)
+        case entries.ToolReturned():
+            _tool_returned(state, at, entry)
+        case entries.WaitOpened():
+            call = state.calls[entry.step_key]
+            call.wait_id, call.wait_kind, call.wait_open = entry.wait_id, entry.kind, True
+            call.answered, call.answer = False, None
+        case entries.WaitAnswered():
+            call = state.calls[entry.step_key]
+            call.wait_open, call.answered = False, True
+            call.answer, call.answered_by = entry.value, entry.answered_by
+        case entries.WaitSuperseded():
+            state.calls[entry.step_key].wait_open = False
+        case entries.RunSettled():
+            _run_settled(state, entry)
+        case entries.StateUpdated():
+            _state_updated(state, at, entry)
+        case entries.RolledBack():
+            # The thread stands where it stood before the run; what that run started is not its business any more.
+            if state.execution is not None:
+                state.execution.settled = True
+        case _:
+            raise AssertionError(f"the fold knows no {type(entry).__name__}")
+
+
+def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) -> None:
+    same = state.execution is not None and state.execution.execution_id == entry.execution_id
+    if same and state.execution is not None:
+        execution = state.execution
+        execution.run, execution.run_id = at.run, entry.run_id
+        execution.run_started_at_us, execution.attempt, execution.settled = at.at_us, 0, False
+        execution.pause_taken = True
+    else:
+        _abandon_calls(state)
+        state.execution = Execution(
+            execution_id=entry.execution_id,
+            run=at.run,
+            run_id=entry.run_id,
+            assistant=entry.assistant,
+            run_started_at_us=at.at_us,
+        )
+    state.failure = None
+    if entry.messages:
+        merge(state.messages, entry.messages)
+        state.next = "model"
+        state.calls = {}
+        _mark(state, at, "input")
+    elif entry.source == "fork":
+        _mark(state, at, "fork")
+
+
+def _abandon_calls(state: ThreadState) -> None:
+    """A new execution asks again, under its own keys, for what an older one asked and did not get."""
+    state.calls = {
+        each.step_key: each
+        if each.outcome is not None
+        else Call(step_key=each.step_key, call=each.call, invalid=each.invalid)
+        for each in state.calls.values()
+    }
+
+
+def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
+    execution = state.execution
+    if execution is None:
+        return
+    execution.turn_count += 1
+    execution.attempt = entry.attempt
+    if entry.attempt > 1 or execution.turn_count > 1:
+        execution.tokens_saved += execution.tokens_in + execution.tokens_out
+
+
+def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied) -> None:
+    execution = state.execution
+    message = entry.message
+    merge(state.messages, (message,))
+    ordinal = 1
+    if execution is not None:
+        execution.model_count += 1
+        execution.step_count += 1
+        execution.tokens_in += entry.usage.input_tokens
+        execution.tokens_out += entry.usage.output_tokens
+        execution.model_failure_count = 0
+        execution.pause_taken = False
+        ordinal = execution.model_count
+    state.calls = {}
+    for index, call in enumerate(message.tool_calls):
+        key = tool_step(ordinal, index)
+        state.calls[key] = Call(
+            step_key=key,
+            call=call,
+            invalid=entry.invalid_calls.get(call.id),
+            ready_turn=execution.turn_count if execution else 0,
+        )
+    state.next = "tools" if state.calls else None
+    _mark(state, at, "loop")
+
+
+def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
+    call = state.calls.get(entry.step_key)
+    if call is not None:
+        call.failure_count += 1
+        call.retry_at_us, call.last_failure = entry.retry_at_us, entry.failure
+    elif state.execution is not None:
+        state.execution.model_failure_count += 1
+        state.execution.model_retry_at_us = entry.retry_at_us
+
+
+def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned) -> None:
+    call = state.calls[entry.step_key]
+    call.outcome, call.result, call.wait_open = entry.outcome, result_message(entry), False
+    if state.execution is not None:
+        state.execution.step_count += 1
+        state.execution.pause_taken = False
+    if state.open_calls:
+        return
+    # In the order of the calls, whichever came back first: the transcript is the same in every replay.
+    merge(state.messages, [each.result for each in state.calls.values() if each.result is not None])
+    state.calls = {}
+    state.next = "model"
+    _mark(state, at, "loop")
+
+
+def _run_settled(state: ThreadState, entry: entries.RunSettled) -> None:
+    state.failure = entry.failure
+    if state.execution is not None:
+        state.execution.settled = True
+        state.execution.paused_at = entry.paused_at
+
+
+def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated) -> None:
+    removed = set(entry.removed)
+    state.messages = [each for each in state.messages if each.id not in removed]
+    merge(state.messages, entry.messages)
+    known = {each.call.id: each for each in state.calls.values()}
+    state.calls = {}
+    for index, call in enumerate(unanswered_calls(state.messages)):
+        # A call written from outside has a key of its own: no model call has the ordinal 0.
+        new = Call(step_key=StepKey(f"{tool_step(0, index)}-{at.seq}"), call=call)
+        kept = known.get(call.id, new)
+        state.calls[kept.step_key] = kept
+    last = state.messages[-1].type if state.messages else "ai"
+    if state.open_calls:
+        state.next = "tools"
+    elif last == "ai" or entry.as_node == "model":
+        state.next = None
+    else:
+        state.next = "model"
+    _mark(state, at, "update")
+
+
+def _mark(state: ThreadState, at: Recorded, source: Literal["input", "loop", "update", "fork"]) -> None:
+    state.position = Position(
+        seq=at.seq,
+        branch=at.branch,
+        at_us=at.at_us,
+        parent=state.position,
+        source=source,
+        step=-1 if state.position is None else state.position.step + 1,
+        next=state.next,
+        run=at.run,
+    )

@@ -1,0 +1,55 @@
+"""Names of things: threads, runs, executions, steps, waits, and the idempotency keys that tools are handed."""
+
+import hashlib
+import os
+import uuid
+from typing import NewType
+
+__all__ = [
+    "ExecutionId",
+    "RunId",
+    "StepKey",
+    "ThreadId",
+    "idempotency_key_of",
+    "model_step",
+    "new_id",
+    "tool_step",
+    "wait_id_of",
+]
+
+ThreadId = NewType("ThreadId", str)
+RunId = NewType("RunId", str)
+#: One chain of runs that carries one piece of work on: the run that began it, and the runs that resumed it.
+ExecutionId = NewType("ExecutionId", str)
+#: Names one step inside its execution; the same step has the same key in every attempt and after every restart.
+StepKey = NewType("StepKey", str)
+
+_WAITS = uuid.UUID("5f1d3c1e-6a55-5a0e-9a3b-8d1f0c6e7a21")
+
+
+def new_id(now_us: int) -> str:
+    """A fresh time-ordered UUID (version 7, RFC 9562 section 5.7) for the instant `now_us` (epoch microseconds)."""
+    value = (now_us // 1000 & (1 << 48) - 1) << 80 | int.from_bytes(os.urandom(10), "big")
+    value = value & ~(0xF << 76) | 0x7 << 76
+    value = value & ~(0x3 << 62) | 0x2 << 62
+    return str(uuid.UUID(int=value))
+
+
+def model_step(ordinal: int) -> StepKey:
+    """The key of the `ordinal`-th model call (from 1) of an execution."""
+    return StepKey(f"model-{ordinal}")
+
+
+def tool_step(ordinal: int, index: int) -> StepKey:
+    """The key of the `index`-th call (from 0) that the `ordinal`-th model call asked for."""
+    return StepKey(f"tool-{ordinal}-{index}")
+
+
+def idempotency_key_of(execution_id: ExecutionId, step_key: StepKey) -> str:
+    """The key that a tool hands to the other side: equal in every attempt of the step, different for every other step."""
+    return "tmk_" + hashlib.sha256(f"{execution_id}/{step_key}".encode()).hexdigest()[:40]
+
+
+def wait_id_of(execution_id: ExecutionId, step_key: StepKey, kind: str) -> str:
+    """The id of the wait that a step opens; a replay finds the same wait."""
+    return str(uuid.uuid5(_WAITS, f"{execution_id}/{step_key}/{kind}"))

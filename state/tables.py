@@ -1,0 +1,214 @@
+"""The rows of state. Private to the package: everything outside speaks in domain values.
+
+Instants are epoch microseconds (a naive datetime can then never slip in), JSON documents are text (so every code point
+survives on both databases), numbers are surrogate keys that keep the journal's index small. `table=True` classes do
+not validate: they declare, and the statements do the work.
+"""
+
+from typing import Any, cast
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+__all__ = ["METADATA", "branch", "entry", "receipt", "run", "thread", "thread_label", "wait", "worker"]
+
+METADATA = MetaData()
+_BIG = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _number() -> Any:
+    return Field(default=None, sa_column=Column(_BIG, primary_key=True, autoincrement=True))
+
+
+def _big(default: int = 0) -> Any:
+    return Field(default=default, sa_column=Column(_BIG, nullable=False, default=default))
+
+
+class Row(SQLModel):
+    """Base of all rows of state."""
+
+    metadata = METADATA
+
+
+class ThreadRow(Row, table=True):
+    """A thread: its head, its fence and who may write it."""
+
+    __tablename__ = "thread"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "thread_id"),
+        Index("thread_by_update", "tenant_id", "updated_at", "number"),
+        Index(
+            "thread_by_owner",
+            "owner",
+            sqlite_where=text("owner IS NOT NULL"),
+            postgresql_where=text("owner IS NOT NULL"),
+        ),
+        Index(
+            "thread_expiring",
+            "expires_at",
+            sqlite_where=text("expires_at IS NOT NULL"),
+            postgresql_where=text("expires_at IS NOT NULL"),
+        ),
+    )
+    number: int = _number()
+    tenant_id: str
+    thread_id: str
+    status: str
+    labels: str = Field(sa_column=Column("metadata", Text, nullable=False))
+    error: str | None = None
+    created_at: int = _big()
+    updated_at: int = _big()
+    state_updated_at: int = _big()
+    expires_at: int | None = Field(default=None, sa_column=Column(_BIG))
+    fence: int = _big()
+    owner: str | None = None
+    head_seq: int = _big()
+    head_digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    branch: int = 0
+    branch_count: int = 1
+    lineage: str
+    inbox: int = _big()
+
+
+class ThreadLabelRow(Row, table=True):
+    """One top-level key of a thread's metadata, for filters: its value as canonical JSON. No JSON path ever meets SQL."""
+
+    __tablename__ = "thread_label"
+    __table_args__ = (Index("thread_label_lookup", "key", "value", "thread"),)
+    thread: int = Field(sa_column=Column(_BIG, primary_key=True))
+    key: str = Field(primary_key=True)
+    value: str
+
+
+class BranchRow(Row, table=True):
+    """A line of the journal that left its parent after `fork_seq`."""
+
+    __tablename__ = "branch"
+    thread: int = Field(sa_column=Column(_BIG, primary_key=True))
+    branch: int = Field(primary_key=True)
+    parent: int
+    fork_seq: int = _big()
+
+
+class EntryRow(Row, table=True):
+    """One line of a journal. `payload` is null once erased; `erased` then keeps its salted digest."""
+
+    __tablename__ = "entry"
+    __table_args__ = (UniqueConstraint("thread", "seq"),)
+    number: int = _number()
+    thread: int = _big()
+    seq: int = _big()
+    branch: int
+    run: int | None = Field(default=None, sa_column=Column(_BIG))
+    fence: int = _big()
+    at: int = _big()
+    kind: str
+    salt: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    payload: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    erased: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    digest: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+
+
+class RunRow(Row, table=True):
+    """A run: also the inbox row of its request, until a worker folds it in. `number` is the order of acceptance."""
+
+    __tablename__ = "run"
+    __table_args__ = (
+        UniqueConstraint("run_id"),
+        Index("run_of_thread", "thread", "number"),
+        Index(
+            "run_due",
+            "due_at",
+            "number",
+            sqlite_where=text("status = 'pending'"),
+            postgresql_where=text("status = 'pending'"),
+        ),
+        Index(
+            "run_running",
+            "thread",
+            unique=True,
+            sqlite_where=text("status = 'running'"),
+            postgresql_where=text("status = 'running'"),
+        ),
+    )
+    number: int = _number()
+    run_id: str
+    tenant_id: str
+    thread: int = _big()
+    execution_id: str
+    assistant: str
+    status: str
+    multitask: str
+    request: str  #: JSON: input, command, config, stream modes, pauses: what the caller asked for
+    labels: str = Field(sa_column=Column("metadata", Text, nullable=False))
+    resumable: bool = False
+    created_at: int = _big()
+    updated_at: int = _big()
+    due_at: int = _big()
+    parked: str | None = None
+    attempts: int = 0
+    cancel: str | None = None
+    reason: str | None = None
+    error: str | None = None
+    hidden: bool = False  #: rolled back or deleted: gone for every reader
+
+
+class WaitRow(Row, table=True):
+    """A question to a person. `open` moves to `answered` or `superseded` once, by a conditional update."""
+
+    __tablename__ = "wait"
+    __table_args__ = (Index("wait_of_thread", "thread", "status"),)
+    wait_id: str = Field(primary_key=True)
+    tenant_id: str
+    thread: int = _big()
+    run: int = _big()
+    execution_id: str
+    step_key: str
+    kind: str
+    tool: str
+    arguments: str
+    shown_digest: str
+    status: str
+    opened_at: int = _big()
+    answer: str | None = None
+    answered_by: str | None = None
+    answered_at: int | None = Field(default=None, sa_column=Column(_BIG))
+    folded: bool = False  #: the answer is in the journal
+
+
+class ReceiptRow(Row, table=True):
+    """The answer that an idempotency key stands for; committed with what the request made."""
+
+    __tablename__ = "receipt"
+    __table_args__ = (Index("receipt_by_age", "created_at"),)
+    tenant_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    request_digest: str
+    run_id: str | None = None
+    status_code: int | None = None
+    reply: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    created_at: int = _big()
+
+
+class WorkerRow(Row, table=True):
+    """A worker process and how long its lease holds (database time)."""
+
+    __tablename__ = "worker"
+    worker_id: str = Field(primary_key=True)
+    lease_until: int = _big()
+    started_at: int = _big()
+    agents: str = "{}"
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return cast(Table, getattr(model, "__table__"))  # noqa: B009
+
+
+thread = _table(ThreadRow)
+thread_label = _table(ThreadLabelRow)
+branch = _table(BranchRow)
+entry = _table(EntryRow)
+run = _table(RunRow)
+wait = _table(WaitRow)
+receipt = _table(ReceiptRow)
+worker = _table(WorkerRow)

@@ -1,0 +1,52 @@
+"""Transcripts: merging messages, the message that a tool result becomes, and calls that nobody has answered."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from state.entry import ToolReturned
+from state.message import Message, ToolCall
+
+__all__ = ["merge", "result_message", "unanswered_calls"]
+
+
+def merge(messages: list[Message], new: Iterable[Message]) -> None:
+    """Append, or replace the message of the same id in its place."""
+    places = {each.id: index for index, each in enumerate(messages)}
+    for each in new:
+        if each.id in places:
+            messages[places[each.id]] = each
+        else:
+            places[each.id] = len(messages)
+            messages.append(each)
+
+
+def unanswered_calls(messages: list[Message]) -> list[ToolCall]:
+    """Calls of the last reply that no tool message answers; none once a person has spoken after it."""
+    results = {each.tool_call_id for each in messages if each.type == "tool"}
+    for message in reversed(messages):
+        if message.type == "ai":
+            return [call for call in message.tool_calls if call.id not in results]
+        if message.type == "human":
+            return []
+    return []
+
+
+def result_message(entry: ToolReturned) -> Message:
+    """What the model is told about a tool call."""
+    if entry.outcome == "ok":
+        content = entry.value if isinstance(entry.value, str) else _json_text(entry.value)
+    else:
+        content = entry.failure.message if entry.failure else entry.outcome
+    return Message(
+        id=entry.message_id,
+        type="tool",
+        content=content,
+        name=entry.tool,
+        tool_call_id=entry.call_id,
+        status="success" if entry.outcome == "ok" else "error",
+    )
+
+
+def _json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,103 @@
+"""Values that a journal keeps: JSON, exactly, or a refusal that names the place.
+
+A value is `None`, `bool`, `int` (64 bits), `float`, `str` (any code points but lone surrogates), `list` or `dict` with
+`str` keys. Everything else would come back as something else (a tuple as a list, a set as nothing), so it is refused
+when it is saved. JSON has no spelling for the non-finite floats; they are kept as `{"$float": "NaN"}`, `"Infinity"` or
+`"-Infinity"`, and a dict of one key that begins with `$` is kept with one more `$`, so nothing collides.
+"""
+
+import math
+from typing import Any
+
+__all__ = ["DEPTH_MAX", "ValueRefused", "check_text", "spell", "unspell"]
+
+DEPTH_MAX = 64
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+class ValueRefused(ValueError):
+    """This value would not come back as it was; nothing was stored."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path} {why}")
+        self.path = path
+        self.why = why
+
+
+def spell(value: object, path: str = "value") -> Any:
+    """The plain JSON form of `value`; `unspell` gives back an equal value.
+
+    Raises ValueRefused, naming the path (`result.items[0]`), for what cannot come back.
+    """
+    return _spell(value, path, DEPTH_MAX)
+
+
+def unspell(value: Any) -> Any:
+    """The value that `spell` was given."""
+    if isinstance(value, list):
+        return [unspell(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        key, inner = next(iter(value.items()))
+        if key == "$float":
+            return _FLOATS[inner]
+        if key.startswith("$"):
+            return {key[1:]: unspell(inner)}
+    return {key: unspell(item) for key, item in value.items()}
+
+
+def check_text(text: str, path: str) -> str:
+    """`text` itself; raises ValueRefused for a lone surrogate, which no UTF-8 store can keep."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueRefused(path, f"holds a lone surrogate at code point {error.start}") from error
+    return text
+
+
+def _spell(value: object, path: str, depth: int) -> Any:
+    # Exact types: a subclass (an enum, an OrderedDict) would come back as its base.
+    kind = type(value)
+    if value is None or kind is bool:
+        return value
+    if kind is str:
+        return check_text(value, path)  # type: ignore[arg-type]
+    if kind is int:
+        return _spell_int(value, path)  # type: ignore[arg-type]
+    if kind is float:
+        return _spell_float(value)  # type: ignore[arg-type]
+    if depth == 0:
+        raise ValueRefused(path, f"is nested deeper than {DEPTH_MAX}")
+    if kind is list:
+        return [_spell(item, f"{path}[{index}]", depth - 1) for index, item in enumerate(value)]  # type: ignore[arg-type, var-annotated]
+    if kind is dict:
+        return _spell_dict(value, path, depth)  # type: ignore[arg-type]
+    raise ValueRefused(path, f"is a {kind.__name__}; a value is None, bool, int, float, str, list or dict")
+
+
+def _spell_int(value: int, path: str) -> int:
+    if not _INT_MIN <= value <= _INT_MAX:
+        raise ValueRefused(path, "is an integer of more than 64 bits")
+    return value
+
+
+def _spell_float(value: float) -> Any:
+    if math.isfinite(value):
+        return value
+    return {"$float": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+
+
+def _spell_dict(value: dict[object, object], path: str, depth: int) -> dict[str, Any]:
+    spelled: dict[str, Any] = {}
+    for key, item in value.items():
+        if type(key) is not str:
+            raise ValueRefused(f"{path}[{key!r}]", f"has a key of type {type(key).__name__}; keys are str")
+        spelled[check_text(key, f"{path} key")] = _spell(item, f"{path}.{key}", depth - 1)
+    if len(spelled) == 1:
+        (only,) = spelled
+        if only.startswith("$"):
+            return {"$" + only: spelled[only]}
+    return spelled
