@@ -1,0 +1,227 @@
+"""The journal of a thread: appended by the holder of its lease, read by everybody.
+
+The holder keeps the head of the chain in memory and queues entries with `note`; `flush` puts everything noted on disk
+in one commit. So the result of one step and the intent of the next travel together, and only what starts an effect
+has to wait for the disk.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from state import chain, tables
+from state.append import ENTRY_COLUMNS, Append
+from state.database import Database
+from state.entry import Entry, Recorded, decode, encode, kind_of
+from state.errors import JournalDamaged, LeaseLost
+from state.lineage import Lineage
+from state.moves import Ending, Fork, Move, apply_move, refuse_stale
+from state.records import Thread
+
+__all__ = ["Damage", "Hand", "Journal", "Sealed", "seal"]
+
+_COLUMNS = (
+    tables.entry.c.seq,
+    tables.entry.c.branch,
+    tables.entry.c.run,
+    tables.entry.c.fence,
+    tables.entry.c.at,
+    tables.entry.c.kind,
+    tables.entry.c.payload,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A row of the entry table, chained to the one before it."""
+
+    row: tuple[Any, ...]
+    digest: bytes
+
+
+def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Sealed:
+    """The stored form of an entry: payload, salt, and the digest that covers all before it."""
+    payload, salt = encode(recorded.entry), os.urandom(chain.SALT_BYTES)
+    digest = chain.link(
+        previous,
+        thread_id=thread_id,
+        seq=recorded.seq,
+        branch=recorded.branch,
+        run=recorded.run,
+        fence=recorded.fence,
+        at_us=recorded.at_us,
+        kind=recorded.kind,
+        payload=chain.payload_digest(salt, payload),
+    )
+    row = (
+        thread,
+        recorded.seq,
+        recorded.branch,
+        recorded.run,
+        recorded.fence,
+        recorded.at_us,
+        recorded.kind,
+        salt,
+        payload,
+        digest,
+    )
+    return Sealed(row, digest)
+
+
+class Hand:
+    """The holder's hand on a journal: the one place from which a thread is written.
+
+    Lives as long as one lease. After LeaseLost it refuses everything.
+    """
+
+    def __init__(self, database: Database, thread: Thread, *, run: int, now_us: Callable[[], int]) -> None:
+        self._database = database
+        self._thread = thread
+        self._run = run
+        self._now_us = now_us
+        self._digest = thread.head_digest
+        self._seq = self._flushed_seq = thread.head_seq
+        self._pending: list[tuple[Any, ...]] = []
+        self.branch = thread.branch
+        self.inbox = 0
+
+    @property
+    def seq(self) -> int:
+        """The seq of the last entry noted."""
+        return self._seq
+
+    @property
+    def flushed_seq(self) -> int:
+        """The seq of the last entry on disk or on its way to it."""
+        return self._flushed_seq
+
+    @property
+    def fence(self) -> int:
+        """The number of this lease."""
+        return self._thread.fence
+
+    def turn_to(self, branch: int) -> None:
+        """Note from here on on another branch; the flush that carries the first such entry brings the fork along."""
+        self.branch = branch
+
+    def note(self, entry: Entry) -> Recorded:
+        """Give the entry its place in the journal; it is durable after the next flush."""
+        self._seq += 1
+        recorded = Recorded(
+            self._seq, self.branch, self._run, self._thread.fence, self._now_us(), kind_of(entry), entry
+        )
+        sealed = seal(self._thread.number, self._thread.thread_id, self._digest, recorded)
+        self._digest = sealed.digest
+        self._pending.append(sealed.row)
+        return recorded
+
+    async def flush(self, move: Move | None = None) -> None:
+        """Put what was noted on disk, with the rows that move along, in one commit.
+
+        Raises LeaseLost (or ThreadGone) if another worker holds the thread now; nothing was written then.
+        """
+        if not self._pending and move is None:
+            return
+        append = Append(
+            self._thread.number,
+            self._thread.fence,
+            self._flushed_seq,
+            self._seq,
+            self._digest,
+            self._pending,
+        )
+        self._pending, self._flushed_seq = [], self._seq
+        if move is None:
+            inbox = await self._database.append(append)
+            if inbox is None:
+                await self._database.read(lambda connection: refuse_stale(connection, self._thread))
+                raise LeaseLost(self._thread.thread_id, self._thread.fence)
+        else:
+            inbox = await self._database.write(
+                lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us())
+            )
+        self.inbox = inbox
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Where a chain breaks, and how."""
+
+    seq: int
+    why: str
+
+
+class Journal:
+    """Reads journals."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(self, thread: int, *, after_seq: int = 0, count_max: int | None = None) -> list[Recorded]:
+        """Entries of all branches after `after_seq`, in order: one query, whatever the length."""
+        return await self._database.read(lambda connection: read_entries(connection, thread, after_seq, count_max))
+
+    async def verify(self, thread: Thread) -> list[Damage]:
+        """Every break of the thread's chain; empty when it holds."""
+        return await self._database.read(lambda connection: _verify(connection, thread))
+
+
+def read_entries(
+    connection: Connection, thread: int, after_seq: int = 0, count_max: int | None = None
+) -> list[Recorded]:
+    """Entries after `after_seq`; an erased one is left out (its place in the chain is kept)."""
+    statement = (
+        select(*_COLUMNS)
+        .where(tables.entry.c.thread == thread, tables.entry.c.seq > after_seq, tables.entry.c.payload.is_not(None))
+        .order_by(tables.entry.c.seq)
+        .limit(count_max)
+    )
+    return [Recorded(*row[:6], decode(row[5], row[6])) for row in connection.execute(statement)]
+
+
+def append_rows(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert sealed rows inside a unit."""
+    connection.execute(insert(tables.entry), [dict(zip(ENTRY_COLUMNS, row, strict=True)) for row in rows])
+
+
+def _verify(connection: Connection, thread: Thread) -> list[Damage]:
+    entry = tables.entry.c
+    head = connection.execute(
+        select(tables.thread.c.head_seq, tables.thread.c.head_digest).where(tables.thread.c.number == thread.number)
+    ).one_or_none()
+    if head is None:
+        raise JournalDamaged(thread.thread_id, 0, "the thread is gone")
+    damages: list[Damage] = []
+    previous, expected = chain.GENESIS, 0
+    rows = connection.execute(select(tables.entry).where(entry.thread == thread.number).order_by(entry.seq))
+    for row in rows.yield_per(500):
+        expected += 1
+        if row.seq != expected:
+            damages.append(Damage(expected, f"missing; the next entry is {row.seq}"))
+            expected = row.seq
+        payload = row.erased if row.payload is None else chain.payload_digest(row.salt, row.payload)
+        digest = chain.link(
+            previous,
+            thread_id=thread.thread_id,
+            seq=row.seq,
+            branch=row.branch,
+            run=row.run,
+            fence=row.fence,
+            at_us=row.at,
+            kind=row.kind,
+            payload=payload or b"",
+        )
+        if digest != row.digest:
+            damages.append(Damage(row.seq, "its content is not what was recorded, or an entry before it changed"))
+        previous = row.digest
+    if expected != head.head_seq:
+        damages.append(Damage(expected + 1, f"the journal ends at {expected}; its head says {head.head_seq}"))
+    elif previous != head.head_digest:
+        damages.append(Damage(expected, "the head names another last entry"))
+    return damages
+
+
+__all__ += ["Ending", "Fork", "Lineage", "Move", "append_rows", "read_entries"]

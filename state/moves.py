@@ -1,0 +1,165 @@
+"""What moves together with an append: the run's end or parking, waits opened and closed, a fork.
+
+Run status, thread status and the entry that explains them change in one transaction, under the fence.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+from sqlalchemy import Connection, insert, select, update
+
+from state import tables
+from state.append import Append, append_batch
+from state.entry import Failure, WaitOpened
+from state.errors import LeaseLost, ThreadGone
+from state.ids import ExecutionId
+from state.instants import FAR_US
+from state.lineage import Lineage
+from state.records import Thread
+from state.run import ParkReason, RunStatus, ThreadStatus
+
+__all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn leaves its run: settled with a status, or pending (released, or parked until `due_at_us`)."""
+
+    status: RunStatus
+    thread_status: ThreadStatus
+    reason: str | None = None
+    failure: Failure | None = None
+    parked: ParkReason | None = None
+    due_at_us: int = 0
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fork:
+    """A new branch, and the lineage that its tip sees."""
+
+    branch: int
+    parent: int
+    fork_seq: int
+    lineage: Lineage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """Everything that changes with an append."""
+
+    ending: Ending | None = None
+    execution_id: ExecutionId | None = None
+    opened: tuple[WaitOpened, ...] = ()
+    folded: tuple[str, ...] = ()  #: waits whose answer is in the journal now
+    superseded: tuple[str, ...] = ()
+    fork: Fork | None = None
+
+
+def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
+    """One unit: append under the fence, and the rows that move along; returns the inbox counter.
+
+    Raises LeaseLost or ThreadGone when the fence has moved; the unit leaves nothing then.
+    """
+    (inbox,) = append_batch(connection, [append])
+    if inbox is None:
+        refuse_stale(connection, thread)
+        raise LeaseLost(thread.thread_id, thread.fence)
+    if move.fork is not None:
+        _fork(connection, thread, move.fork)
+    _waits(connection, thread, move, run, now_us)
+    if move.ending is not None:
+        _end(connection, thread, move.ending, run, now_us)
+    return inbox
+
+
+def refuse_stale(connection: Connection, thread: Thread) -> None:
+    """Raise ThreadGone if the thread was deleted."""
+    found = connection.execute(select(tables.thread.c.number).where(tables.thread.c.number == thread.number))
+    if found.one_or_none() is None:
+        raise ThreadGone(thread.thread_id, thread.fence)
+
+
+def _fork(connection: Connection, thread: Thread, fork: Fork) -> None:
+    connection.execute(
+        insert(tables.branch),
+        {"thread": thread.number, "branch": fork.branch, "parent": fork.parent, "fork_seq": fork.fork_seq},
+    )
+    connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == thread.number)
+        .values(
+            branch=fork.branch,
+            branch_count=fork.branch + 1,
+            lineage=msgspec.json.encode(fork.lineage).decode(),
+        )
+    )
+
+
+def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us: int) -> None:
+    wait = tables.wait.c
+    for each in move.opened:
+        connection.execute(
+            insert(tables.wait),
+            {
+                "wait_id": each.wait_id,
+                "tenant_id": thread.tenant_id,
+                "thread": thread.number,
+                "run": run,
+                "execution_id": move.execution_id,
+                "step_key": each.step_key,
+                "kind": each.kind,
+                "tool": each.tool,
+                "arguments": msgspec.json.encode(each.arguments).decode(),
+                "shown_digest": each.shown_digest,
+                "status": "open",
+                "opened_at": now_us,
+            },
+        )
+    if move.folded:
+        connection.execute(update(tables.wait).where(wait.wait_id.in_(move.folded)).values(folded=True))
+    if move.superseded:
+        connection.execute(
+            update(tables.wait)
+            .where(wait.wait_id.in_(move.superseded), wait.status == "open")
+            .values(status="superseded")
+        )
+
+
+def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
+    error = None if ending.failure is None else msgspec.json.encode(ending.failure).decode()
+    connection.execute(
+        update(tables.run)
+        .where(tables.run.c.number == run)
+        .values(
+            status=ending.status,
+            reason=ending.reason,
+            error=error,
+            parked=ending.parked,
+            due_at=FAR_US if ending.parked is ParkReason.IN_DOUBT else ending.due_at_us,
+            hidden=ending.hidden,
+            updated_at=now_us,
+        )
+    )
+    waiting = connection.execute(
+        select(tables.run.c.number)
+        .where(
+            tables.run.c.thread == thread.number,
+            tables.run.c.number != run,
+            tables.run.c.status == RunStatus.PENDING,
+            tables.run.c.hidden.is_(False),
+        )
+        .limit(1)
+    ).first()
+    status = ThreadStatus.BUSY if waiting and ending.parked is None else ending.thread_status
+    connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == thread.number)
+        .values(
+            owner=None,
+            status=status,
+            error=error if status is ThreadStatus.ERROR else None,
+            updated_at=now_us,
+            state_updated_at=now_us,
+        )
+    )
