@@ -1,0 +1,64 @@
+"""Cancellation: a flag in the inbox of whoever holds the thread; runs that never began end at once."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, select, update
+
+from state import tables
+from state.run import CancelAction, RunStatus, ThreadStatus
+
+__all__ = ["cancel_active", "refresh_status"]
+
+
+def cancel_active(
+    connection: Connection,
+    thread: int,
+    action: CancelAction,
+    now_us: int,
+    run_ids: Sequence[str] | None = None,
+    statuses: Sequence[RunStatus] = (RunStatus.PENDING, RunStatus.RUNNING),
+) -> tuple[str, ...]:
+    """Ask the unfinished runs of a thread (all, or those named) to stop; the ids of those that were asked."""
+    run = tables.run.c
+    statement = select(run.number, run.run_id, run.status, run.attempts).where(
+        run.thread == thread, run.status.in_(list(statuses)), run.hidden.is_(False)
+    )
+    if run_ids is not None:
+        statement = statement.where(run.run_id.in_(list(run_ids)))
+    asked: list[str] = []
+    for row in connection.execute(statement).all():
+        asked.append(row.run_id)
+        if row.status == RunStatus.PENDING and row.attempts == 0:
+            values = {
+                "status": RunStatus.INTERRUPTED,
+                "reason": "cancelled before it began",
+                "hidden": action is CancelAction.ROLLBACK,
+                "cancel": action,
+            }
+        else:
+            # Parked: claimable at once, so that a worker journals the end.
+            values = {"cancel": action, "due_at": 0, "parked": None}
+        connection.execute(update(tables.run).where(run.number == row.number).values(updated_at=now_us, **values))
+    if asked:
+        connection.execute(
+            update(tables.thread).where(tables.thread.c.number == thread).values(inbox=tables.thread.c.inbox + 1)
+        )
+        refresh_status(connection, thread, now_us)
+    return tuple(asked)
+
+
+def refresh_status(connection: Connection, thread: int, now_us: int) -> None:
+    """Bring a thread's status in line after its last unfinished run ended without a turn."""
+    run, wait = tables.run.c, tables.wait.c
+    active = connection.execute(
+        select(run.number).where(
+            run.thread == thread, run.status.in_([RunStatus.PENDING, RunStatus.RUNNING]), run.hidden.is_(False)
+        )
+    ).first()
+    if active is not None:
+        return
+    waiting = connection.execute(select(wait.wait_id).where(wait.thread == thread, wait.status == "open")).first()
+    status = ThreadStatus.INTERRUPTED if waiting else ThreadStatus.IDLE
+    connection.execute(
+        update(tables.thread).where(tables.thread.c.number == thread).values(status=status, updated_at=now_us)
+    )

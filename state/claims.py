@@ -1,0 +1,162 @@
+"""Claims: which run a worker takes a turn of, under which fence; and who is dead.
+
+All lease arithmetic is done by the database and by its clock. A claim raises the fence, so whatever the former holder
+still sends is refused.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+
+from state import tables
+from state.instants import database_now_us
+from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
+from state.run import RunStatus, ThreadStatus
+
+__all__ = ["Claim", "Inbox", "beat", "bury", "claim", "enrol", "next_due_us", "read_inbox"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A run and the lease of its thread: `thread.fence` is the number of the lease."""
+
+    run: Run
+    thread: Thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbox:
+    """What came from outside for the holder of a thread: answers not yet folded in, and a cancellation."""
+
+    run: Run
+    answers: tuple[Wait, ...]
+
+
+def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> None:
+    """Begin a worker's lease."""
+    now = connection.execute(select(database_now_us())).scalar_one()
+    connection.execute(
+        insert(tables.worker),
+        {
+            "worker_id": worker_id,
+            "lease_until": now + round(ttl_s * 1_000_000),
+            "started_at": now,
+            "agents": agents,
+        },
+    )
+
+
+def beat(connection: Connection, worker_id: str, ttl_s: float) -> bool:
+    """Renew a worker's lease; False when it was buried meanwhile."""
+    renewed = connection.execute(
+        update(tables.worker)
+        .where(tables.worker.c.worker_id == worker_id)
+        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000))
+    )
+    return renewed.rowcount == 1
+
+
+def bury(connection: Connection, worker_ids: Collection[str]) -> None:
+    """End the leases of workers that are known to be gone; their threads are claimable at once."""
+    connection.execute(delete(tables.worker).where(tables.worker.c.worker_id.in_(list(worker_ids))))
+
+
+def claim(connection: Connection, worker_id: str, agents: Collection[str], count_max: int) -> list[Claim]:
+    """Take up to `count_max` runs: orphans first, then pending runs that are due, oldest first.
+
+    A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished. An orphan is a
+    running run whose thread's owner has no live lease. `agents` names what this worker can run.
+    """
+    candidates = _orphans(connection, agents, count_max)
+    if len(candidates) < count_max:
+        candidates += _due(connection, agents, count_max - len(candidates))
+    return [_take(connection, worker_id, run, thread) for run, thread in candidates]
+
+
+def next_due_us(connection: Connection) -> int | None:
+    """Microseconds until the next pending run is due (0: now); None when nothing is pending."""
+    run = tables.run.c
+    due = connection.execute(
+        select(func.min(run.due_at), database_now_us()).where(run.status == RunStatus.PENDING, run.hidden.is_(False))
+    ).one()
+    return None if due[0] is None else max(0, due[0] - due[1])
+
+
+def read_inbox(connection: Connection, thread: int, run: int) -> Inbox:
+    """The holder's run as it is now, and the answers that the journal does not have yet."""
+    row = connection.execute(_runs().where(tables.run.c.number == run)).one()
+    wait = tables.wait.c
+    answers = connection.execute(
+        select(tables.wait, tables.thread.c.thread_id)
+        .join(tables.thread, tables.thread.c.number == wait.thread)
+        .where(wait.thread == thread, wait.status == "answered", wait.folded.is_(False))
+        .order_by(wait.answered_at, wait.wait_id)
+    ).all()
+    return Inbox(run=run_of(row), answers=tuple(wait_of(each) for each in answers))
+
+
+def _runs():  # type: ignore[no-untyped-def]
+    return select(tables.run, tables.thread.c.thread_id).join(
+        tables.thread, tables.thread.c.number == tables.run.c.thread
+    )
+
+
+def _orphans(connection: Connection, agents: Collection[str], count_max: int) -> list[tuple[int, int]]:
+    run, thread, worker = tables.run.c, tables.thread.c, tables.worker.c
+    alive = exists().where(and_(worker.worker_id == thread.owner, worker.lease_until > database_now_us()))
+    rows = connection.execute(
+        select(run.number, run.thread)
+        .join(tables.thread, thread.number == run.thread)
+        .where(run.status == RunStatus.RUNNING, run.assistant.in_(list(agents)), or_(thread.owner.is_(None), ~alive))
+        .order_by(run.number)
+        .limit(count_max)
+        .with_for_update(of=tables.thread, skip_locked=True)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def _due(connection: Connection, agents: Collection[str], count_max: int) -> list[tuple[int, int]]:
+    run, thread = tables.run.c, tables.thread.c
+    earlier = tables.run.alias("earlier")
+    blocked = exists().where(
+        and_(
+            earlier.c.thread == run.thread,
+            earlier.c.number < run.number,
+            earlier.c.status.in_([RunStatus.PENDING, RunStatus.RUNNING]),
+            earlier.c.hidden.is_(False),
+        )
+    )
+    rows = connection.execute(
+        select(run.number, run.thread)
+        .join(tables.thread, thread.number == run.thread)
+        .where(
+            run.status == RunStatus.PENDING,
+            run.due_at <= database_now_us(),
+            run.hidden.is_(False),
+            run.assistant.in_(list(agents)),
+            thread.owner.is_(None),
+            ~blocked,
+        )
+        .order_by(run.due_at, run.number)
+        .limit(count_max)
+        .with_for_update(of=tables.thread, skip_locked=True)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+def _take(connection: Connection, worker_id: str, run: int, thread: int) -> Claim:
+    now = connection.execute(select(database_now_us())).scalar_one()
+    connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == thread)
+        .values(owner=worker_id, fence=tables.thread.c.fence + 1, status=ThreadStatus.BUSY, updated_at=now)
+    )
+    connection.execute(
+        update(tables.run)
+        .where(tables.run.c.number == run)
+        .values(status=RunStatus.RUNNING, attempts=tables.run.c.attempts + 1, parked=None, updated_at=now)
+    )
+    row = connection.execute(_runs().where(tables.run.c.number == run)).one()
+    held = connection.execute(select(tables.thread).where(tables.thread.c.number == thread)).one()
+    return Claim(run=run_of(row), thread=thread_of(held))

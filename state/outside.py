@@ -1,0 +1,96 @@
+"""Writing a thread from outside while nobody holds it: state updates and copies.
+
+Each takes the next fence, appends and lets go, in one transaction; a thread that a run is moving refuses.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from state import chain, receipts, tables
+from state.append import Append, append_batch
+from state.entry import Entry, Recorded, kind_of
+from state.errors import Conflict, ThreadBusy
+from state.ids import new_id
+from state.journal import read_entries, seal
+from state.lineage import visible
+from state.moves import Fork, Move, apply_move
+from state.receipts import Receipt, Reply
+from state.records import Thread, thread_of
+from state.run import RunStatus, ThreadStatus
+from state.threads import create_thread, get_thread
+
+__all__ = ["Update", "copy_thread", "update_state"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """An entry to append at `expected_seq`, on a fork if `fork` says so; `superseded` are waits that it answers."""
+
+    thread: Thread
+    entry: Entry
+    expected_seq: int
+    fork: Fork | None = None
+    superseded: tuple[str, ...] = ()
+
+
+def update_state(connection: Connection, change: Update, now_us: int) -> Recorded:
+    """Append the entry. Raises ThreadBusy while a run is unfinished, Conflict when the thread has moved meanwhile."""
+    thread = change.thread
+    run = tables.run.c
+    active = connection.execute(
+        select(run.number).where(
+            run.thread == thread.number,
+            run.status.in_([RunStatus.PENDING, RunStatus.RUNNING]),
+            run.hidden.is_(False),
+        )
+    ).first()
+    if active is not None:
+        raise ThreadBusy(thread.thread_id)
+    row = connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == thread.number, tables.thread.c.head_seq == change.expected_seq)
+        .values(fence=tables.thread.c.fence + 1, updated_at=now_us, state_updated_at=now_us)
+        .returning(tables.thread.c.fence, tables.thread.c.head_digest)
+    ).one_or_none()
+    if row is None:
+        raise Conflict(f"Thread {thread.thread_id} has moved meanwhile; read its state and try again.")
+    branch = change.fork.branch if change.fork else thread.branch
+    recorded = Recorded(change.expected_seq + 1, branch, None, row.fence, now_us, kind_of(change.entry), change.entry)
+    sealed = seal(thread.number, thread.thread_id, row.head_digest, recorded)
+    append = Append(thread.number, row.fence, change.expected_seq, recorded.seq, sealed.digest, [sealed.row])
+    apply_move(connection, thread, append, Move(fork=change.fork, superseded=change.superseded), 0, now_us)
+    if change.superseded:
+        connection.execute(
+            update(tables.thread).where(tables.thread.c.number == thread.number).values(status=ThreadStatus.IDLE)
+        )
+    return recorded
+
+
+def copy_thread(
+    connection: Connection, tenant_id: str, thread_id: str, receipt: Receipt | None, now_us: int
+) -> Thread | Reply:
+    """A new thread with the visible entries and the metadata of another. Raises NotFound.
+
+    The copy has a chain of its own and no runs; whatever goes on in it is a new execution with step keys of its own.
+    """
+    replay = receipts.look_up(connection, tenant_id, receipt)
+    if replay is not None:
+        return replay
+    source = get_thread(connection, tenant_id, thread_id)
+    row = create_thread(
+        connection, tenant_id=tenant_id, thread_id=new_id(now_us), metadata=source.metadata, now_us=now_us
+    )
+    rows: list[tuple[Any, ...]] = []
+    digest = chain.GENESIS
+    for seq, each in enumerate(visible(read_entries(connection, source.number), source.lineage), start=1):
+        moved = Recorded(seq, 0, None, 0, each.at_us, each.kind, each.entry)
+        sealed = seal(row.number, row.thread_id, digest, moved)
+        digest = sealed.digest
+        rows.append(sealed.row)
+    if rows:
+        append_batch(connection, [Append(row.number, 0, 0, len(rows), digest, rows)])
+    copied = thread_of(connection.execute(select(tables.thread).where(tables.thread.c.number == row.number)).one())
+    receipts.record(connection, tenant_id, receipt, copied, now_us=now_us)
+    return copied

@@ -1,0 +1,194 @@
+"""Runs: read, list, cancel, delete; and the answers that bring new ones about."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Select, select, update
+
+from state import receipts, tables
+from state.accept import Acceptance, Offer, insert_run
+from state.cancel import cancel_active
+from state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
+from state.records import Run, RunRequest, Wait, run_of, wait_of
+from state.run import SETTLED, CancelAction, RunStatus, ThreadStatus
+
+__all__ = [
+    "Answer",
+    "answer_wait",
+    "cancel_runs",
+    "delete_run",
+    "find_run",
+    "get_run",
+    "get_wait",
+    "list_runs",
+    "list_waits",
+    "resolve_doubt",
+]
+
+
+def get_run(connection: Connection, tenant_id: str, run_id: str, *, thread_id: str | None = None) -> Run:
+    """The tenant's run (of that thread). Raises NotFound; a rolled back or deleted run is not there."""
+    found = find_run(connection, tenant_id, run_id)
+    if found is None or (thread_id is not None and found.thread_id != thread_id):
+        raise NotFound("Run", run_id)
+    return found
+
+
+def find_run(connection: Connection, tenant_id: str, run_id: str) -> Run | None:
+    """The tenant's run, or None."""
+    row = connection.execute(
+        _runs().where(tables.run.c.tenant_id == tenant_id, tables.run.c.run_id == run_id)
+    ).one_or_none()
+    return None if row is None else run_of(row)
+
+
+def list_runs(
+    connection: Connection, thread: int, *, status: str | None = None, limit: int = 10, offset: int = 0
+) -> list[Run]:
+    """Runs of a thread, newest first."""
+    statement = _runs().where(tables.run.c.thread == thread)
+    if status is not None:
+        statement = statement.where(tables.run.c.status == status)
+    statement = statement.order_by(tables.run.c.number.desc()).limit(limit).offset(offset)
+    return [run_of(row) for row in connection.execute(statement)]
+
+
+def cancel_runs(
+    connection: Connection,
+    thread: int,
+    action: CancelAction,
+    now_us: int,
+    *,
+    run_ids: Sequence[str] | None = None,
+    statuses: Sequence[RunStatus] = (RunStatus.PENDING, RunStatus.RUNNING),
+) -> tuple[str, ...]:
+    """Ask runs to stop. Raises NothingToCancel when none matched."""
+    asked = cancel_active(connection, thread, action, now_us, run_ids, statuses)
+    if not asked:
+        raise NothingToCancel
+    return asked
+
+
+def delete_run(connection: Connection, tenant_id: str, thread_id: str, run_id: str, now_us: int) -> None:
+    """Take a settled run out of every list; what it said stays in the thread.
+
+    Raises NotFound, or Conflict while the run has not ended.
+    """
+    run = get_run(connection, tenant_id, run_id, thread_id=thread_id)
+    if run.status not in SETTLED:
+        raise Conflict(f"Run {run_id} is {run.status}; cancel it before you delete it.")
+    connection.execute(
+        update(tables.run).where(tables.run.c.number == run.number).values(hidden=True, updated_at=now_us)
+    )
+
+
+def get_wait(connection: Connection, tenant_id: str, wait_id: str) -> Wait:
+    """The tenant's wait. Raises NotFound."""
+    row = connection.execute(
+        _waits().where(tables.wait.c.tenant_id == tenant_id, tables.wait.c.wait_id == wait_id)
+    ).one_or_none()
+    if row is None:
+        raise NotFound("Wait", wait_id)
+    return wait_of(row)
+
+
+def list_waits(connection: Connection, thread: int, *, status: str | None = None) -> list[Wait]:
+    """Waits of a thread in the order in which they were opened."""
+    statement = _waits().where(tables.wait.c.thread == thread)
+    if status is not None:
+        statement = statement.where(tables.wait.c.status == status)
+    rows = connection.execute(statement.order_by(tables.wait.c.opened_at, tables.wait.c.wait_id))
+    return [wait_of(row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """An answer to a wait, who gave it, and the run that carries the execution on."""
+
+    wait_id: str
+    value: Any
+    actor: str
+    offer: Offer  #: how the continuing run is to be accepted; `request` says that it resumes
+
+
+def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: int) -> Acceptance:
+    """Answer an approval; the first answer wins and brings a run about that continues the execution.
+
+    Raises NotFound, AlreadyAnswered, and Conflict for a step in doubt (which is resolved, not answered).
+    """
+    replay = receipts.look_up(connection, tenant_id, answer.offer.receipt)
+    if replay is not None:
+        return Acceptance(run=None, replay=replay)
+    wait = get_wait(connection, tenant_id, answer.wait_id)
+    if wait.kind != "approval":
+        raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
+    _close(connection, wait, answer.value, answer.actor, now_us)
+    run = insert_run(connection, answer.offer, wait.thread, wait.execution_id, now_us)
+    connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == wait.thread)
+        .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
+    )
+    receipts.record(connection, tenant_id, answer.offer.receipt, run, now_us=now_us, run_id=run.run_id)
+    return Acceptance(run=run)
+
+
+def resolve_doubt(connection: Connection, run: Run, step_key: str, value: Any, actor: str, now_us: int) -> None:
+    """Settle a step in doubt; the parked run is due at once. Raises NotInDoubt."""
+    wait = tables.wait.c
+    row = connection.execute(
+        _waits().where(
+            wait.thread == run.thread,
+            wait.execution_id == run.execution_id,
+            wait.step_key == step_key,
+            wait.kind == "in_doubt",
+            wait.status == "open",
+        )
+    ).one_or_none()
+    if row is None:
+        raise NotInDoubt(step_key)
+    _close(connection, wait_of(row), value, actor, now_us)
+    connection.execute(
+        update(tables.run)
+        .where(tables.run.c.number == row.run, tables.run.c.status == RunStatus.PENDING)
+        .values(due_at=0, parked=None, updated_at=now_us)
+    )
+    connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == run.thread)
+        .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
+    )
+
+
+def _close(connection: Connection, wait: Wait, value: Any, actor: str, now_us: int) -> None:
+    closed = connection.execute(
+        update(tables.wait)
+        .where(tables.wait.c.wait_id == wait.wait_id, tables.wait.c.status == "open")
+        .values(
+            status="answered",
+            answer=msgspec.json.encode(value).decode(),
+            answered_by=actor,
+            answered_at=now_us,
+        )
+    )
+    if closed.rowcount != 1:
+        raise AlreadyAnswered(wait.wait_id, wait.status if wait.status != "open" else "answered")
+
+
+def _runs() -> Select[Any]:
+    return (
+        select(tables.run, tables.thread.c.thread_id)
+        .join(tables.thread, tables.thread.c.number == tables.run.c.thread)
+        .where(tables.run.c.hidden.is_(False))
+    )
+
+
+def _waits() -> Select[Any]:
+    return select(tables.wait, tables.thread.c.thread_id).join(
+        tables.thread, tables.thread.c.number == tables.wait.c.thread
+    )
+
+
+__all__ += ["RunRequest"]

@@ -1,0 +1,235 @@
+"""Threads: open, find, label, delete."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, update
+
+from state import chain, receipts, tables
+from state.errors import NotFound, ThreadExists
+from state.ids import new_id
+from state.lineage import ROOT
+from state.receipts import Receipt, Reply
+from state.records import Thread, thread_of
+from state.run import ThreadStatus
+
+__all__ = [
+    "SORTS",
+    "ThreadFilter",
+    "count_threads",
+    "create_thread",
+    "delete_thread",
+    "find_thread",
+    "get_thread",
+    "label_thread",
+    "open_thread",
+    "purge_expired",
+    "search_threads",
+]
+
+_DEPENDENTS = (tables.entry, tables.branch, tables.wait, tables.run, tables.thread_label)
+SORTS = {
+    "thread_id": tables.thread.c.thread_id,
+    "status": tables.thread.c.status,
+    "created_at": tables.thread.c.created_at,
+    "updated_at": tables.thread.c.updated_at,
+    "state_updated_at": tables.thread.c.state_updated_at,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadFilter:
+    """Which threads: all conditions hold. `metadata` compares top-level keys by their whole value."""
+
+    metadata: Mapping[str, Any] | None = None
+    status: str | None = None
+    ids: Sequence[str] | None = None
+
+
+def create_thread(
+    connection: Connection,
+    *,
+    tenant_id: str,
+    thread_id: str,
+    metadata: Mapping[str, Any],
+    now_us: int,
+    expires_at_us: int | None = None,
+) -> Row[Any]:
+    """Insert a thread; its row."""
+    connection.execute(
+        insert(tables.thread),
+        {
+            "tenant_id": tenant_id,
+            "thread_id": thread_id,
+            "status": ThreadStatus.IDLE,
+            "metadata": "{}",
+            "created_at": now_us,
+            "updated_at": now_us,
+            "state_updated_at": now_us,
+            "expires_at": expires_at_us,
+            "fence": 0,
+            "head_seq": 0,
+            "head_digest": chain.GENESIS,
+            "branch": 0,
+            "branch_count": 1,
+            "lineage": msgspec.json.encode(ROOT).decode(),
+            "inbox": 0,
+        },
+    )
+    row = _row(connection, tenant_id, thread_id)
+    if metadata:
+        label_thread(connection, row.number, metadata)
+        row = _row(connection, tenant_id, thread_id)
+    return row
+
+
+def open_thread(
+    connection: Connection,
+    *,
+    tenant_id: str,
+    thread_id: str | None,
+    metadata: Mapping[str, Any],
+    keep_existing: bool,
+    receipt: Receipt | None,
+    now_us: int,
+) -> Thread | Reply:
+    """Create a thread, or return the existing one if `keep_existing`; a Reply when the key was answered before.
+
+    Raises ThreadExists.
+    """
+    replay = receipts.look_up(connection, tenant_id, receipt)
+    if replay is not None:
+        return replay
+    found = find_thread(connection, tenant_id, thread_id) if thread_id else None
+    if found is not None and not keep_existing:
+        raise ThreadExists(found.thread_id)
+    if found is None:
+        row = create_thread(
+            connection,
+            tenant_id=tenant_id,
+            thread_id=thread_id or new_id(now_us),
+            metadata=metadata,
+            now_us=now_us,
+        )
+        found = thread_of(row)
+    receipts.record(connection, tenant_id, receipt, found, now_us=now_us)
+    return found
+
+
+def find_thread(connection: Connection, tenant_id: str, thread_id: str) -> Thread | None:
+    """The tenant's thread, or None."""
+    row = connection.execute(_by_id(tenant_id, thread_id)).one_or_none()
+    return None if row is None else thread_of(row)
+
+
+def get_thread(connection: Connection, tenant_id: str, thread_id: str) -> Thread:
+    """The tenant's thread. Raises NotFound."""
+    found = find_thread(connection, tenant_id, thread_id)
+    if found is None:
+        raise NotFound("Thread", thread_id)
+    return found
+
+
+def label_thread(
+    connection: Connection, thread: int, metadata: Mapping[str, Any], *, now_us: int | None = None
+) -> None:
+    """Merge top-level keys into a thread's metadata."""
+    held = connection.execute(select(tables.thread.c.metadata).where(tables.thread.c.number == thread)).scalar_one()
+    before = json.loads(held)
+    merged = {**before, **metadata}
+    changed = {key: value for key, value in metadata.items() if key not in before or before[key] != value}
+    if not changed:
+        return
+    values: dict[str, Any] = {"metadata": json.dumps(merged, ensure_ascii=False)}
+    if now_us is not None:
+        values["updated_at"] = now_us
+    connection.execute(update(tables.thread).where(tables.thread.c.number == thread).values(values))
+    label = tables.thread_label.c
+    connection.execute(delete(tables.thread_label).where(label.thread == thread, label.key.in_(list(changed))))
+    connection.execute(
+        insert(tables.thread_label),
+        [{"thread": thread, "key": key, "value": _canonical(value)} for key, value in changed.items()],
+    )
+
+
+def search_threads(
+    connection: Connection,
+    tenant_id: str,
+    chosen: ThreadFilter,
+    *,
+    sort_by: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+) -> list[Thread]:
+    """A page of the tenant's threads; ties are broken by age, so pages neither skip nor repeat."""
+    column = SORTS[sort_by]
+    order = (column.desc(), tables.thread.c.number.desc()) if descending else (column, tables.thread.c.number)
+    statement = _filtered(select(tables.thread), tenant_id, chosen).order_by(*order).limit(limit).offset(offset)
+    return [thread_of(row) for row in connection.execute(statement)]
+
+
+def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) -> int:
+    """How many threads the filter finds."""
+    return connection.execute(_filtered(select(func.count(tables.thread.c.number)), tenant_id, chosen)).scalar_one()
+
+
+def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> None:
+    """Remove a thread with everything that belongs to it; a worker that holds it is refused from then on.
+
+    Raises NotFound.
+    """
+    thread = get_thread(connection, tenant_id, thread_id)
+    _delete(connection, [thread.number])
+
+
+def purge_expired(connection: Connection, now_us: int, count_max: int) -> int:
+    """Remove threads of finished stateless runs whose time has come; how many."""
+    thread = tables.thread.c
+    numbers = connection.execute(
+        select(thread.number)
+        .where(thread.expires_at.is_not(None), thread.expires_at < now_us, thread.status != ThreadStatus.BUSY)
+        .limit(count_max)
+    ).scalars()
+    return _delete(connection, list(numbers))
+
+
+def _delete(connection: Connection, numbers: list[int]) -> int:
+    if not numbers:
+        return 0
+    run = tables.run.c
+    runs = select(run.run_id).where(run.thread.in_(numbers))
+    connection.execute(delete(tables.receipt).where(tables.receipt.c.run_id.in_(runs)))
+    for table in _DEPENDENTS:
+        connection.execute(delete(table).where(table.c.thread.in_(numbers)))
+    return connection.execute(delete(tables.thread).where(tables.thread.c.number.in_(numbers))).rowcount
+
+
+def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:
+    return select(tables.thread).where(tables.thread.c.tenant_id == tenant_id, tables.thread.c.thread_id == thread_id)
+
+
+def _row(connection: Connection, tenant_id: str, thread_id: str) -> Row[Any]:
+    return connection.execute(_by_id(tenant_id, thread_id)).one()
+
+
+def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> Select[Any]:
+    thread, label = tables.thread.c, tables.thread_label.c
+    # Threads of stateless runs belong to nobody's list.
+    statement = statement.where(thread.tenant_id == tenant_id, thread.expires_at.is_(None))
+    if chosen.status is not None:
+        statement = statement.where(thread.status == chosen.status)
+    if chosen.ids is not None:
+        statement = statement.where(thread.thread_id.in_(list(chosen.ids)))
+    for key, value in (chosen.metadata or {}).items():
+        statement = statement.where(
+            exists().where(label.thread == thread.number, label.key == key, label.value == _canonical(value))
+        )
+    return statement
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
