@@ -6,8 +6,9 @@ still sends is refused.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, or_, select, update
 
 from state import tables
 from state.instants import database_now_us
@@ -96,7 +97,7 @@ def read_inbox(connection: Connection, thread: int, run: int) -> Inbox:
     return Inbox(run=run_of(row), answers=tuple(wait_of(each) for each in answers))
 
 
-def _runs():  # type: ignore[no-untyped-def]
+def _runs() -> Select[Any]:
     return select(tables.run, tables.thread.c.thread_id).join(
         tables.thread, tables.thread.c.number == tables.run.c.thread
     )

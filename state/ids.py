@@ -46,7 +46,7 @@ def tool_step(ordinal: int, index: int) -> StepKey:
 
 
 def idempotency_key_of(execution_id: ExecutionId, step_key: StepKey) -> str:
-    """The key that a tool hands to the other side: equal in every attempt of the step, different for every other step."""
+    """The key that a tool hands to the other side: equal in every attempt of the step, unlike that of any other."""
     return "tmk_" + hashlib.sha256(f"{execution_id}/{step_key}".encode()).hexdigest()[:40]
 
 

@@ -1,4 +1,4 @@
-"""Who is dead, known at once: every worker on a SQLite database holds a file lock that the kernel lets go when it dies."""
+"""Who is dead, known at once: each worker on SQLite holds a file lock that the kernel lets go when it dies."""
 
 import fcntl
 import os
@@ -20,8 +20,11 @@ class FileLocks:
     def hold(self, worker_id: str) -> None:
         """Lock this process's file until `release` or death."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._folder / f"{worker_id}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        # Locked under another name first: whoever looks finds the lock held, and never a file about to be locked.
+        path = self._folder / f"{worker_id}.new"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.rename(self._folder / f"{worker_id}.lock")
         self._held[worker_id] = descriptor
 
     def release(self, worker_id: str) -> None:

@@ -23,7 +23,7 @@ def checkpoint_id_of(thread_id: str, branch: int, seq: int, at_us: int) -> str:
 
 
 def seq_of_checkpoint(checkpoint_id: str) -> int | None:
-    """The seq inside a checkpoint id, or None when it is no checkpoint id. Compare the whole id with the entry's own."""
+    """The seq inside a checkpoint id, or None when it is none. Then compare the whole id with the entry's own."""
     try:
         value = uuid.UUID(checkpoint_id)
     except ValueError:

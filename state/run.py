@@ -57,4 +57,5 @@ MOVES: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.INTERRUPTED: frozenset(),
 }
 SETTLED = frozenset(status for status, targets in MOVES.items() if not targets)
-assert MOVES.keys() == set(RunStatus)
+if MOVES.keys() != set(RunStatus):
+    raise AssertionError("every status has its moves")

@@ -16,6 +16,10 @@ METADATA = MetaData()
 _BIG = BigInteger().with_variant(Integer, "sqlite")
 
 
+def _partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
+    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+
+
 def _number() -> Any:
     return Field(default=None, sa_column=Column(_BIG, primary_key=True, autoincrement=True))
 
@@ -37,18 +41,11 @@ class ThreadRow(Row, table=True):
     __table_args__ = (
         UniqueConstraint("tenant_id", "thread_id"),
         Index("thread_by_update", "tenant_id", "updated_at", "number"),
-        Index(
-            "thread_by_owner",
-            "owner",
-            sqlite_where=text("owner IS NOT NULL"),
-            postgresql_where=text("owner IS NOT NULL"),
-        ),
-        Index(
-            "thread_expiring",
-            "expires_at",
-            sqlite_where=text("expires_at IS NOT NULL"),
-            postgresql_where=text("expires_at IS NOT NULL"),
-        ),
+        _partial("thread_by_owner", "owner", where="owner IS NOT NULL"),
+        _partial("thread_expiring", "expires_at", where="expires_at IS NOT NULL"),
+        # Without AUTOINCREMENT SQLite gives the number of a deleted thread to the next one, fence 0 and all, and a
+        # holder that was asleep meanwhile would write into it.
+        {"sqlite_autoincrement": True},
     )
     number: int = _number()
     tenant_id: str
@@ -71,7 +68,7 @@ class ThreadRow(Row, table=True):
 
 
 class ThreadLabelRow(Row, table=True):
-    """One top-level key of a thread's metadata, for filters: its value as canonical JSON. No JSON path ever meets SQL."""
+    """One top-level key of a thread's metadata, for filters; `value` is canonical JSON. No JSON path meets SQL."""
 
     __tablename__ = "thread_label"
     __table_args__ = (Index("thread_label_lookup", "key", "value", "thread"),)
@@ -116,20 +113,9 @@ class RunRow(Row, table=True):
     __table_args__ = (
         UniqueConstraint("run_id"),
         Index("run_of_thread", "thread", "number"),
-        Index(
-            "run_due",
-            "due_at",
-            "number",
-            sqlite_where=text("status = 'pending'"),
-            postgresql_where=text("status = 'pending'"),
-        ),
-        Index(
-            "run_running",
-            "thread",
-            unique=True,
-            sqlite_where=text("status = 'running'"),
-            postgresql_where=text("status = 'running'"),
-        ),
+        _partial("run_due", "due_at", "number", where="status = 'pending'"),
+        _partial("run_running", "thread", where="status = 'running'", unique=True),
+        {"sqlite_autoincrement": True},
     )
     number: int = _number()
     run_id: str

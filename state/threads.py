@@ -174,7 +174,8 @@ def search_threads(
 
 def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) -> int:
     """How many threads the filter finds."""
-    return connection.execute(_filtered(select(func.count(tables.thread.c.number)), tenant_id, chosen)).scalar_one()
+    statement = _filtered(select(func.count(tables.thread.c.number)), tenant_id, chosen)
+    return int(connection.execute(statement).scalar_one())
 
 
 def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> None:
