@@ -1,0 +1,33 @@
+"""Rules for files as such: they know no machine, and they stay short enough to be read."""
+
+import re
+
+from tests.architecture.sources import PROGRAMS, ROOT, sources, tracked_files
+
+LINE_COUNT_MAX = 300
+#: Longer files by name, with the reason why there is no second noun in them. The list may only get shorter.
+LONGER: dict[str, str] = {}
+
+FOREIGN_FOLDERS = re.compile(rb"(?<![\w.-])/(?:work|root|tmp/plan)/")
+
+
+def test_no_file_names_a_folder_of_one_machine() -> None:
+    """What a file says must be true on every machine: paths are relative, or come from a setting."""
+    findings = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in tracked_files()
+        for number, line in enumerate(path.read_bytes().splitlines(), start=1)
+        if FOREIGN_FOLDERS.search(line)
+    ]
+
+    assert not findings, "\n".join(findings)
+
+
+def test_a_module_is_read_in_one_sitting() -> None:
+    """A module over 300 lines has a second noun in it, which wants a file of its own. Migrations grow as they must."""
+    files = [file for file in sources(*PROGRAMS, "tests") if "/migrations/" not in file.name]
+
+    too_long = {file.name for file in files if file.line_count > LINE_COUNT_MAX}
+
+    assert sorted(too_long - LONGER.keys()) == []
+    assert sorted(LONGER.keys() - too_long) == [], "no longer exceptions"
