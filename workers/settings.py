@@ -1,0 +1,72 @@
+"""Settings: read once from the environment, checked, and frozen.
+
+A wrong value stops the start with one sentence: the variable, the value (never a secret), what is allowed, and an
+example. The variables themselves are listed in `setting_variables.py`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from workers.setting_values import Network, shown_url
+from workers.setting_variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
+
+__all__ = ["Settings", "SettingsRefused"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a process was told, all of it. Durations are seconds, sizes bytes."""
+
+    host: str
+    port: int
+    data_dir: Path
+    state_database_url: str = field(repr=False)
+    memory_database_url: str = field(repr=False)
+    redis_url: str | None = field(repr=False)
+    qdrant_url: str | None = field(repr=False)
+    agents: str
+    model: str
+    openai_api_key: str | None = field(repr=False)
+    openai_base_url: str | None
+    lease_ttl_s: float
+    heartbeat_s: float
+    sweep_s: float
+    body_bytes_max: int
+    rate_per_s: float
+    rate_burst: int
+    trusted_proxies: tuple[Network, ...]
+    allowed_hosts: tuple[str, ...]
+    allowed_origins: tuple[str, ...]
+    log_level: str
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+        """The settings of `environment`; an empty value counts as none. Raises SettingsRefused."""
+        values = {variable.field: variable.read(environment) for variable in VARIABLES}
+        data_dir = values["data_dir"]
+        for store in ("state", "memory"):
+            values[f"{store}_database_url"] = values[f"{store}_database_url"] or f"sqlite:///{data_dir / store}.db"
+        settings = cls(**values)
+        _check_relations(settings)
+        return settings
+
+
+def _check_relations(settings: Settings) -> None:
+    if settings.heartbeat_s >= settings.lease_ttl_s:
+        raise SettingsRefused(
+            f"THREADMARK_HEARTBEAT_S is {settings.heartbeat_s:g}, but must be less than THREADMARK_LEASE_TTL_S "
+            f"({settings.lease_ttl_s:g}), or every lease ends before it is renewed; "
+            f"for example THREADMARK_HEARTBEAT_S={settings.lease_ttl_s / 5:g}"
+        )
+    if settings.model != OFFLINE_MODEL and not (settings.openai_api_key or settings.openai_base_url):
+        raise SettingsRefused(
+            f"THREADMARK_MODEL is {settings.model!r}, but must be {OFFLINE_MODEL} while neither OPENAI_API_KEY nor "
+            f"OPENAI_BASE_URL says where to find it; for example THREADMARK_MODEL={OFFLINE_MODEL}"
+        )
+    if settings.state_database_url == settings.memory_database_url and settings.state_database_url.startswith("sqlite"):
+        raise SettingsRefused(
+            f"THREADMARK_MEMORY_DATABASE_URL is {shown_url(settings.memory_database_url)}, but must be another file "
+            "than THREADMARK_STATE_DATABASE_URL, or the two wait for each other's writes; "
+            f"for example THREADMARK_MEMORY_DATABASE_URL=sqlite:///{settings.data_dir / 'memory'}.db"
+        )
