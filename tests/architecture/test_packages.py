@@ -31,7 +31,7 @@ def test_a_package_introduces_itself(package: str) -> None:
     """Its docstring is a sentence, not its name over again."""
     docstring = ast.get_docstring(source(ROOT / package / "__init__.py").tree) or ""
 
-    assert len(docstring.split()) >= DOCSTRING_WORDS_MIN
+    assert len(docstring.split()) >= DOCSTRING_WORDS_MIN, f"{package}/__init__.py says only {docstring!r}"
 
 
 @pytest.mark.parametrize("package", PACKAGES)
