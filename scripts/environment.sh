@@ -34,6 +34,7 @@ with_uv() {
     run) set -- --no-dev --inexact ;;
     dev) set -- --all-groups ;;
     esac
+    [ -e .venv ] || set -- "$@" --python "$python"
     uv sync --frozen "$@" || die "uv could not set up .venv (its reason is above); 'make UV=no' sets it up with pip."
 }
 
