@@ -33,6 +33,7 @@ from state.errors import (
     NothingToCancel,
     NothingToResume,
     NotInDoubt,
+    Overtaken,
     Refused,
     StateError,
     ThreadBusy,
@@ -42,8 +43,8 @@ from state.errors import (
 from state.fold import Call, Execution, Node, Position, ThreadState, fold
 from state.ids import ExecutionId, RunId, StepKey, ThreadId, idempotency_key_of, model_step, new_id, wait_id_of
 from state.instants import FAR_US, from_us, to_us
-from state.journal import Damage, Hand, Journal, read_entries
-from state.lineage import ROOT, Lineage, Stretch, visible
+from state.journal import Damage, Hand, Journal, read_entries, read_leaves
+from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
 from state.lineage import fork as fork_lineage
 from state.liveness import FileLocks
 from state.message import Message, ToolCall, Usage
@@ -109,6 +110,7 @@ __all__ = [
     "KeyInProgress",
     "KeyReused",
     "LeaseLost",
+    "Leave",
     "Lineage",
     "Message",
     "ModelReplied",
@@ -121,6 +123,7 @@ __all__ = [
     "NothingToResume",
     "Offer",
     "Outcome",
+    "Overtaken",
     "ParkReason",
     "Position",
     "Receipt",
@@ -185,6 +188,7 @@ __all__ = [
     "idempotency_key_of",
     "kind_of",
     "label_thread",
+    "lineage_of",
     "list_runs",
     "list_waits",
     "migrate",
@@ -197,6 +201,7 @@ __all__ = [
     "purge_expired",
     "read_entries",
     "read_inbox",
+    "read_leaves",
     "resolve_doubt",
     "search_threads",
     "seq_of_checkpoint",

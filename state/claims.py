@@ -24,6 +24,7 @@ class Claim:
 
     run: Run
     thread: Thread
+    answers: tuple[Wait, ...]  #: answers that the journal does not have yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +85,23 @@ def next_due_us(connection: Connection) -> int | None:
     return None if due[0] is None else max(0, due[0] - due[1])
 
 
-def read_inbox(connection: Connection, thread: int, run: int) -> Inbox:
-    """The holder's run as it is now, and the answers that the journal does not have yet."""
-    row = connection.execute(_runs().where(tables.run.c.number == run)).one()
+def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
+    """The holder's run as it is now, and the answers that the journal does not have yet; None once it was deleted."""
+    row = connection.execute(_runs().where(tables.run.c.number == run)).one_or_none()
+    if row is None:
+        return None
+    return Inbox(run=run_of(row), answers=_unfolded(connection, thread))
+
+
+def _unfolded(connection: Connection, thread: int) -> tuple[Wait, ...]:
     wait = tables.wait.c
-    answers = connection.execute(
+    rows = connection.execute(
         select(tables.wait, tables.thread.c.thread_id)
         .join(tables.thread, tables.thread.c.number == wait.thread)
         .where(wait.thread == thread, wait.status == "answered", wait.folded.is_(False))
         .order_by(wait.answered_at, wait.wait_id)
-    ).all()
-    return Inbox(run=run_of(row), answers=tuple(wait_of(each) for each in answers))
+    )
+    return tuple(wait_of(each) for each in rows)
 
 
 def _runs() -> Select[Any]:
@@ -160,4 +167,4 @@ def _take(connection: Connection, worker_id: str, run: int, thread: int) -> Clai
     )
     row = connection.execute(_runs().where(tables.run.c.number == run)).one()
     held = connection.execute(select(tables.thread).where(tables.thread.c.number == thread)).one()
-    return Claim(run=run_of(row), thread=thread_of(held))
+    return Claim(run=run_of(row), thread=thread_of(held), answers=_unfolded(connection, thread))

@@ -97,12 +97,13 @@ class StepIntended(Entry, frozen=True, kw_only=True):
 
 
 class StepFailed(Entry, frozen=True, kw_only=True):
-    """An attempt of a step failed and another one is due at `retry_at_us` (epoch microseconds)."""
+    """An attempt of a step failed; the next one is due at `retry_at_us` (epoch microseconds), unless it was `final`."""
 
     step_key: StepKey
     attempt: int
     failure: Failure
-    retry_at_us: int
+    retry_at_us: int = 0
+    final: bool = False
 
 
 class ToolReturned(Entry, frozen=True, kw_only=True):

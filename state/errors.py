@@ -13,6 +13,7 @@ StateError
 ├── KeyReused           an idempotency key came back with another request
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
+├── Overtaken           a rollback was asked for before the run could end; nothing was written
 ├── ThreadGone          the thread was deleted; nothing was written
 └── JournalDamaged      what is stored contradicts itself
 """
@@ -28,6 +29,7 @@ __all__ = [
     "NotInDoubt",
     "NothingToCancel",
     "NothingToResume",
+    "Overtaken",
     "Refused",
     "StateError",
     "ThreadBusy",
@@ -123,6 +125,13 @@ class LeaseLost(StateError):
         super().__init__(f"thread {thread_id} has moved past fence {fence}")
         self.thread_id = thread_id
         self.fence = fence
+
+
+class Overtaken(StateError):
+    """The run was asked to roll back before it could end; nothing was written."""
+
+    def __init__(self, run: int) -> None:
+        super().__init__(f"run {run} has to roll back instead")
 
 
 class ThreadGone(LeaseLost):

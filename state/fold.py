@@ -32,16 +32,24 @@ class Call:
     invalid: str | None = None  #: why its arguments cannot be used
     effect: str | None = None  #: known once an intent is recorded
     intended_fence: int | None = None  #: the fence under which the last intent was recorded
+    intent_count: int = 0
     failure_count: int = 0
     retry_at_us: int = 0
     last_failure: Failure | None = None
-    ready_turn: int = 0  #: turns of the execution so far when the call was asked for
+    ready_turn: int = 0  #: the turn of the execution in which its present attempt could first begin
     wait_id: str | None = None
     wait_kind: str | None = None
     wait_open: bool = False
-    answered: bool = False
-    answer: Any = None
+    wait_count: int = 0
+    approval: Any = None  #: the answer to its approval, once there is one
+    resolution: Any = None  #: the answer to its doubt, until the next intent
     answered_by: str | None = None
+
+    def attempt(self, turn_count: int) -> int:
+        """The ordinal of an attempt made now: failures and interrupted turns before it count."""
+        if self.effect == "once":
+            return max(1, self.intent_count)
+        return 1 + self.failure_count + max(0, turn_count - self.ready_turn)
 
 
 @dataclass(slots=True)
@@ -54,17 +62,25 @@ class Execution:
     assistant: str
     run_started_at_us: int
     turn_count: int = 0  #: turns over all its runs
+    ready_turn: int = 1  #: the turn in which the present model call could first begin
     attempt: int = 0  #: turns of its present run
     model_count: int = 0
     step_count: int = 0
     model_failure_count: int = 0
     model_retry_at_us: int = 0
+    model_failed: bool = False  #: the model call failed for good
+    model_last_failure: Failure | None = None
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_saved: int = 0  #: tokens of recorded replies that a later turn did not pay again
     settled: bool = False
     paused_at: Node | None = None
     pause_taken: bool = False  #: a run went on from the pause, so it does not stop there again
+
+    @property
+    def model_attempt(self) -> int:
+        """The ordinal of a model call made now."""
+        return 1 + self.model_failure_count + max(0, self.turn_count - self.ready_turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,7 @@ def _apply(state: ThreadState, at: Recorded, entry: Entry) -> None:  # noqa: PLR
         case entries.StepIntended():
             call = state.calls[entry.step_key]
             call.effect, call.intended_fence = entry.effect, at.fence
+            call.intent_count, call.resolution = call.intent_count + 1, None
         case entries.StepFailed():
             _step_failed(state, entry)
         case entries.ToolReturned():
@@ -144,11 +161,9 @@ def _apply(state: ThreadState, at: Recorded, entry: Entry) -> None:  # noqa: PLR
         case entries.WaitOpened():
             call = state.calls[entry.step_key]
             call.wait_id, call.wait_kind, call.wait_open = entry.wait_id, entry.kind, True
-            call.answered, call.answer = False, None
+            call.wait_count += 1
         case entries.WaitAnswered():
-            call = state.calls[entry.step_key]
-            call.wait_open, call.answered = False, True
-            call.answer, call.answered_by = entry.value, entry.answered_by
+            _wait_answered(state.calls[entry.step_key], entry)
         case entries.WaitSuperseded():
             state.calls[entry.step_key].wait_open = False
         case entries.RunSettled():
@@ -169,7 +184,10 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         execution = state.execution
         execution.run, execution.run_id = at.run, entry.run_id
         execution.run_started_at_us, execution.attempt, execution.settled = at.at_us, 0, False
-        execution.pause_taken = True
+        execution.pause_taken, execution.ready_turn = True, execution.turn_count + 1
+        execution.model_failed, execution.model_failure_count = False, 0
+        for call in state.open_calls:
+            call.ready_turn = execution.turn_count + 1
     else:
         _abandon_calls(state)
         state.execution = Execution(
@@ -220,7 +238,7 @@ def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied
         execution.tokens_in += entry.usage.input_tokens
         execution.tokens_out += entry.usage.output_tokens
         execution.model_failure_count = 0
-        execution.pause_taken = False
+        execution.pause_taken, execution.ready_turn = False, execution.turn_count
         ordinal = execution.model_count
     state.calls = {}
     for index, call in enumerate(message.tool_calls):
@@ -236,13 +254,24 @@ def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied
 
 
 def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
+    execution = state.execution
+    turn = execution.turn_count + 1 if execution else 0
     call = state.calls.get(entry.step_key)
     if call is not None:
-        call.failure_count += 1
+        call.failure_count, call.ready_turn = call.failure_count + 1, turn
         call.retry_at_us, call.last_failure = entry.retry_at_us, entry.failure
-    elif state.execution is not None:
-        state.execution.model_failure_count += 1
-        state.execution.model_retry_at_us = entry.retry_at_us
+    elif execution is not None:
+        execution.model_failure_count, execution.ready_turn = execution.model_failure_count + 1, turn
+        execution.model_retry_at_us = entry.retry_at_us
+        execution.model_failed, execution.model_last_failure = entry.final, entry.failure
+
+
+def _wait_answered(call: Call, entry: entries.WaitAnswered) -> None:
+    call.wait_open, call.answered_by = False, entry.answered_by
+    if call.wait_kind == "approval":
+        call.approval = entry.value
+    else:
+        call.resolution = entry.value
 
 
 def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned) -> None:
@@ -250,7 +279,7 @@ def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned
     call.outcome, call.result, call.wait_open = entry.outcome, result_message(entry), False
     if state.execution is not None:
         state.execution.step_count += 1
-        state.execution.pause_taken = False
+        state.execution.pause_taken, state.execution.ready_turn = False, state.execution.turn_count
     if state.open_calls:
         return
     # In the order of the calls, whichever came back first: the transcript is the same in every replay.

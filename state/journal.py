@@ -6,22 +6,22 @@ has to wait for the disk.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from state import chain, tables
-from state.append import ENTRY_COLUMNS, Append
+from state.append import Append
 from state.database import Database
 from state.entry import Entry, Recorded, decode, encode, kind_of
-from state.errors import JournalDamaged, LeaseLost
-from state.lineage import Lineage
-from state.moves import Ending, Fork, Move, apply_move, refuse_stale
+from state.errors import JournalDamaged, LeaseLost, Overtaken
+from state.lineage import Leave
+from state.moves import Move, apply_move, refuse_stale
 from state.records import Thread
 
-__all__ = ["Damage", "Hand", "Journal", "Sealed", "seal"]
+__all__ = ["Damage", "Hand", "Journal", "Sealed", "read_entries", "read_leaves", "seal"]
 
 _COLUMNS = (
     tables.entry.c.seq,
@@ -121,7 +121,8 @@ class Hand:
     async def flush(self, move: Move | None = None) -> None:
         """Put what was noted on disk, with the rows that move along, in one commit.
 
-        Raises LeaseLost (or ThreadGone) if another worker holds the thread now; nothing was written then.
+        Raises LeaseLost (or ThreadGone) if another worker holds the thread now, and Overtaken if the run may not end
+        like this; nothing was written then, and after Overtaken what was noted goes with the next flush.
         """
         if not self._pending and move is None:
             return
@@ -133,6 +134,7 @@ class Hand:
             self._digest,
             self._pending,
         )
+        pending, flushed_seq = self._pending, self._flushed_seq
         self._pending, self._flushed_seq = [], self._seq
         if move is None:
             inbox = await self._database.append(append)
@@ -140,9 +142,13 @@ class Hand:
                 await self._database.read(lambda connection: refuse_stale(connection, self._thread))
                 raise LeaseLost(self._thread.thread_id, self._thread.fence)
         else:
-            inbox = await self._database.write(
-                lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us())
-            )
+            try:
+                inbox = await self._database.write(
+                    lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us())
+                )
+            except Overtaken:
+                self._pending, self._flushed_seq = pending, flushed_seq
+                raise
         self.inbox = inbox
 
 
@@ -164,6 +170,10 @@ class Journal:
         """Entries of all branches after `after_seq`, in order: one query, whatever the length."""
         return await self._database.read(lambda connection: read_entries(connection, thread, after_seq, count_max))
 
+    async def read_leaves(self, thread: int) -> dict[int, Leave]:
+        """Where each branch of the thread left its parent."""
+        return await self._database.read(lambda connection: read_leaves(connection, thread))
+
     async def verify(self, thread: Thread) -> list[Damage]:
         """Every break of the thread's chain; empty when it holds."""
         return await self._database.read(lambda connection: _verify(connection, thread))
@@ -182,9 +192,10 @@ def read_entries(
     return [Recorded(*row[:6], decode(row[5], row[6])) for row in connection.execute(statement)]
 
 
-def append_rows(connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert sealed rows inside a unit."""
-    connection.execute(insert(tables.entry), [dict(zip(ENTRY_COLUMNS, row, strict=True)) for row in rows])
+def read_leaves(connection: Connection, thread: int) -> dict[int, Leave]:
+    """Where each branch of a thread left its parent."""
+    rows = connection.execute(select(tables.branch).where(tables.branch.c.thread == thread))
+    return {row.branch: Leave(row.parent, row.fork_seq) for row in rows}
 
 
 def _verify(connection: Connection, thread: Thread) -> list[Damage]:
@@ -222,6 +233,3 @@ def _verify(connection: Connection, thread: Thread) -> list[Damage]:
     elif previous != head.head_digest:
         damages.append(Damage(expected, "the head names another last entry"))
     return damages
-
-
-__all__ += ["Ending", "Fork", "Lineage", "Move", "append_rows", "read_entries"]

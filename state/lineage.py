@@ -4,13 +4,14 @@ A thread's entries have one dense `seq` over all its branches. A lineage lists, 
 to a tip, each with the last seq that still belongs to it; the tip has no last one.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 import msgspec
 
 from state.entry import Recorded
 
-__all__ = ["ROOT", "Lineage", "Stretch", "fork", "sees", "visible"]
+__all__ = ["ROOT", "Leave", "Lineage", "Stretch", "fork", "lineage_of", "visible"]
 
 
 class Stretch(msgspec.Struct, frozen=True, array_like=True):
@@ -24,20 +25,27 @@ Lineage = tuple[Stretch, ...]
 ROOT: Lineage = (Stretch(0),)
 
 
-def sees(lineage: Lineage, branch: int, seq: int) -> bool:
-    """Whether the entry at `seq` on `branch` belongs to the lineage."""
-    return any(each.branch == branch and (each.upto_seq is None or seq <= each.upto_seq) for each in lineage)
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Where a branch left its parent: after `fork_seq` (0: before everything)."""
+
+    parent: int
+    fork_seq: int
 
 
-def fork(lineage: Lineage, at_seq: int, branch_of_seq: int, new_branch: int) -> Lineage:
-    """The lineage of a new branch that leaves at `at_seq`, an entry on `branch_of_seq`; 0 leaves before everything."""
-    kept: list[Stretch] = []
-    for each in lineage:
-        if each.branch == branch_of_seq:
-            kept.append(Stretch(each.branch, at_seq))
-            break
-        kept.append(each)
-    return (*kept, Stretch(new_branch))
+def lineage_of(leaves: Mapping[int, Leave], branch: int) -> Lineage:
+    """What the tip of a branch sees."""
+    stretches = [Stretch(branch)]
+    while branch != 0:
+        leave = leaves[branch]
+        stretches.append(Stretch(leave.parent, leave.fork_seq))
+        branch = leave.parent
+    return tuple(reversed(stretches))
+
+
+def fork(leaves: Mapping[int, Leave], at: Stretch, new_branch: int) -> Lineage:
+    """What a new branch sees that leaves `at.branch` after `at.upto_seq`."""
+    return (*lineage_of(leaves, at.branch)[:-1], at, Stretch(new_branch))
 
 
 def visible(entries: Iterable[Recorded], lineage: Lineage) -> Iterator[Recorded]:

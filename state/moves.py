@@ -11,12 +11,12 @@ from sqlalchemy import Connection, insert, select, update
 from state import tables
 from state.append import Append, append_batch
 from state.entry import Failure, WaitOpened
-from state.errors import LeaseLost, ThreadGone
+from state.errors import LeaseLost, Overtaken, ThreadGone
 from state.ids import ExecutionId
 from state.instants import FAR_US
 from state.lineage import Lineage
 from state.records import Thread
-from state.run import ParkReason, RunStatus, ThreadStatus
+from state.run import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
 
 __all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
 
@@ -59,7 +59,8 @@ class Move:
 def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
     """One unit: append under the fence, and the rows that move along; returns the inbox counter.
 
-    Raises LeaseLost or ThreadGone when the fence has moved; the unit leaves nothing then.
+    Raises LeaseLost or ThreadGone when the fence has moved, and Overtaken when the run was asked to roll back before
+    it could end; the unit leaves nothing then.
     """
     (inbox,) = append_batch(connection, [append])
     if inbox is None:
@@ -127,6 +128,11 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
 
 
 def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
+    cancel = connection.execute(select(tables.run.c.cancel).where(tables.run.c.number == run)).scalar_one()
+    if cancel == CancelAction.ROLLBACK and ending.status in SETTLED and not ending.hidden:
+        raise Overtaken(run)
+    # A cancellation that came while the run was being parked would otherwise wait for what the run waits for.
+    parked = None if cancel else ending.parked
     error = None if ending.failure is None else msgspec.json.encode(ending.failure).decode()
     connection.execute(
         update(tables.run)
@@ -135,8 +141,8 @@ def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_u
             status=ending.status,
             reason=ending.reason,
             error=error,
-            parked=ending.parked,
-            due_at=FAR_US if ending.parked is ParkReason.IN_DOUBT else ending.due_at_us,
+            parked=parked,
+            due_at=FAR_US if parked is ParkReason.IN_DOUBT else 0 if cancel else ending.due_at_us,
             hidden=ending.hidden,
             updated_at=now_us,
         )

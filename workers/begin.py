@@ -1,0 +1,100 @@
+"""The beginning of a turn: bring the journal to where the run can act."""
+
+from typing import Literal
+
+from state import (
+    Claim,
+    Fork,
+    Recorded,
+    RunStarted,
+    Stretch,
+    ThreadState,
+    TurnStarted,
+    WaitAnswered,
+    fold,
+    fork_lineage,
+    to_us,
+    visible,
+)
+from state import Wait as AnsweredWait
+from workers.action import close_calls
+from workers.agents import ChatAgent
+from workers.desk import Desk
+from workers.turn_journal import TurnJournal
+
+__all__ = ["begin", "fold_answers", "fork_at"]
+
+
+async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
+    """Read and fold the journal (one query), and note what starts the run, or the turn, or both."""
+    entries = await desk.journal.read(claim.thread.number)
+    state = fold(visible(entries, claim.thread.lineage))
+    own = (each.seq for each in entries if each.run == claim.run.number)
+    journal = TurnJournal(desk, claim, state, first_seq=next(own, claim.thread.head_seq + 1))
+    if not _has_started(entries, claim.run.number):
+        await _start(desk, journal, claim, agent)
+    journal.note(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
+    fold_answers(journal, claim.answers)
+    return journal
+
+
+def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> None:
+    """Note the answers to waits that are open; one to a wait that fell away meanwhile is marked as read."""
+    for wait in answers:
+        call = journal.state.calls.get(wait.step_key)
+        if call is None or call.wait_id != wait.wait_id or not call.wait_open:
+            journal.read_away(wait.wait_id)
+            continue
+        journal.note(
+            WaitAnswered(
+                wait_id=wait.wait_id,
+                step_key=wait.step_key,
+                value=wait.answer,
+                answered_by=wait.answered_by or "",
+                answered_at_us=to_us(wait.answered_at or wait.opened_at),
+            )
+        )
+
+
+async def fork_at(desk: Desk, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
+    """The fork that leaves after the entry at `seq` (0: before the first), and the state there."""
+    entries = await desk.journal.read(claim.thread.number)
+    leaves = await desk.journal.read_leaves(claim.thread.number)
+    parent = next((each.branch for each in entries if each.seq == seq), 0)
+    new_branch = 1 + max(leaves, default=0)
+    lineage = fork_lineage(leaves, Stretch(parent, seq), new_branch)
+    fork = Fork(branch=new_branch, parent=parent, fork_seq=seq, lineage=lineage)
+    return fork, fold(visible(entries, lineage))
+
+
+def _has_started(entries: list[Recorded], run: int) -> bool:
+    return any(each.run == run and isinstance(each.entry, RunStarted) for each in entries)
+
+
+async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
+    run, request = claim.run, claim.run.request
+    if request.from_seq is not None:
+        journal.fork(*await fork_at(desk, claim, request.from_seq))
+    elif request.messages and journal.state.execution is not None:
+        for entry in close_calls(journal.state, journal.state.execution, "the conversation went on without it"):
+            journal.note(entry)
+    journal.note(
+        RunStarted(
+            run_id=run.run_id,
+            execution_id=run.execution_id,
+            assistant=run.assistant,
+            version=agent.version,
+            source=_source(claim),
+            messages=request.messages,
+            from_seq=request.from_seq,
+        )
+    )
+
+
+def _source(claim: Claim) -> Literal["input", "fork", "resume", "continue"]:
+    request = claim.run.request
+    if request.resumes:
+        return "resume"
+    if request.messages:
+        return "input"
+    return "continue" if request.from_seq is None else "fork"

@@ -1,0 +1,32 @@
+"""What every turn of a worker needs, built once by the wiring."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from state import Database, Journal, to_us
+from workers.agents import Registry
+from workers.feed import Feed
+from workers.models.client import ChatModel
+
+__all__ = ["Desk"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Database, agents, models and clock of one worker process."""
+
+    database: Database
+    journal: Journal
+    registry: Registry
+    model: ChatModel
+    feed: Feed
+    data_dir: Path
+    now: Callable[[], datetime]
+    chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
+
+    def now_us(self) -> int:
+        """The worker's clock, in epoch microseconds."""
+        return to_us(self.now())

@@ -1,0 +1,187 @@
+"""Performing one step: a model call or a tool call, and the entries that say what it came to.
+
+Nothing here writes: a step is performed outside any transaction, and its caller notes what it returns.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from state import (
+    Call,
+    Claim,
+    Entry,
+    Execution,
+    Failure,
+    Message,
+    ModelReplied,
+    StepFailed,
+    ThreadState,
+    Usage,
+    ValueRefused,
+    idempotency_key_of,
+    spell,
+)
+from workers.action import CallModel, ask, returned
+from workers.agents import ChatAgent
+from workers.desk import Desk
+from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
+from workers.models.exchange import ModelReply, ModelRequest
+from workers.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
+from workers.turn_journal import TurnJournal
+
+__all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool"]
+
+#: Longest result of a tool, as JSON in UTF-8; a longer one is the tool's error, and is not tried again.
+RESULT_BYTES_MAX = 1024 * 1024
+_MODEL_RETRY = RetryPolicy(attempt_max=None, first_delay_s=0.5, factor=2.0, delay_max_s=30.0)
+
+
+class ModelCall:
+    """One attempt to get a reply; `partial` is what has streamed so far."""
+
+    def __init__(self, desk: Desk, agent: ChatAgent, journal: TurnJournal, action: CallModel) -> None:
+        execution = _execution(journal.state)
+        suffix = f"-{action.attempt}" if action.attempt > 1 else ""
+        self._desk = desk
+        self._agent = agent
+        self._journal = journal
+        self._action = action
+        self._execution_id = execution.execution_id
+        self._message_id = f"msg-{execution.execution_id}-{action.step_key}{suffix}"
+        self._pieces: list[str] = []
+        self._began_us = desk.now_us()
+
+    async def perform(self) -> Sequence[Entry]:
+        """The reply's entry, or the failure's."""
+        request = ModelRequest(
+            model=self._agent.model,
+            instructions=self._agent.instructions,
+            messages=tuple(self._journal.state.messages),
+            tools=self._agent.definitions,
+            reply_token_count_max=self._agent.limits.reply_token_count_max,
+            idempotency_key=idempotency_key_of(self._execution_id, self._action.step_key),
+        )
+        try:
+            reply = await self._desk.model.reply(request, self._on_delta)
+        except ModelUnavailable as error:
+            delay_s = _MODEL_RETRY.delay_s(self._action.attempt, self._desk.chance())
+            return [self._failed(error, max(delay_s, error.retry_after_s or 0))]
+        except (ModelRefused, PromptInvalid) as error:
+            return [self._failed(error, None)]
+        return [self._replied(reply)]
+
+    def cut_short(self) -> list[Entry]:
+        """What had streamed when the call was cancelled; nothing if nothing had."""
+        text = "".join(self._pieces)
+        if not text:
+            return []
+        message = Message(id=self._message_id, type="ai", content=text)
+        return [
+            ModelReplied(
+                step_key=self._action.step_key,
+                message=message,
+                model=self._agent.model or "",
+                usage=Usage(0, 0),
+                attempt=self._action.attempt,
+                finish_reason="cancelled",
+                cuts=tuple(len(piece) for piece in self._pieces),
+                duration_us=self._desk.now_us() - self._began_us,
+            )
+        ]
+
+    def _on_delta(self, text: str) -> None:
+        self._pieces.append(text)
+        self._journal.delta(text, self._message_id)
+
+    def _replied(self, reply: ModelReply) -> ModelReplied:
+        message = Message(
+            id=self._message_id,
+            type="ai",
+            content=reply.text,
+            tool_calls=reply.tool_calls,
+            usage=reply.usage,
+        )
+        return ModelReplied(
+            step_key=self._action.step_key,
+            message=message,
+            model=reply.model,
+            usage=reply.usage,
+            attempt=self._action.attempt,
+            finish_reason=reply.finish_reason,
+            cuts=reply.cuts,
+            invalid_calls=dict(reply.invalid_calls),
+            duration_us=self._desk.now_us() - self._began_us,
+        )
+
+    def _failed(self, error: Exception, delay_s: float | None) -> StepFailed:
+        return StepFailed(
+            step_key=self._action.step_key,
+            attempt=self._action.attempt,
+            failure=Failure(type(error).__name__, str(error)),
+            retry_at_us=0 if delay_s is None else self._desk.now_us() + round(delay_s * 1_000_000),
+            final=delay_s is None,
+        )
+
+
+async def call_tool(desk: Desk, claim: Claim, tool: Tool, call: Call, journal: TurnJournal) -> Sequence[Entry]:
+    """Call a tool whose intent is on disk if it needs one; the entries that say what it came to."""
+    execution = _execution(journal.state)
+    attempt = call.attempt(execution.turn_count)
+    context = ToolContext(
+        thread_id=claim.thread.thread_id,
+        run_id=claim.run.run_id,
+        step_key=call.step_key,
+        idempotency_key=idempotency_key_of(execution.execution_id, call.step_key),
+        attempt=attempt,
+        data_dir=desk.data_dir,
+        emit=lambda data: journal.emit(_kept(data, "event")),
+        now=desk.now,
+    )
+    began_us = desk.now_us()
+    try:
+        value = await tool.perform(tool.arguments(call.call.arguments), context)
+    except Exception as error:
+        return [_tool_failed(desk, tool, call, execution, error, began_us)]
+    duration_us = desk.now_us() - began_us
+    try:
+        kept = _kept(value, "result")
+    except ValueRefused as error:
+        failure = Failure("ResultRefused", f"Tool {tool.name!r} (step {call.step_key}) ran, but {error}.")
+        return [returned(call, execution, "error", failure=failure, duration_us=duration_us)]
+    return [returned(call, execution, "ok", value=kept, duration_us=duration_us)]
+
+
+def _tool_failed(desk: Desk, tool: Tool, call: Call, execution: Execution, error: Exception, began_us: int) -> Entry:
+    attempt = call.attempt(execution.turn_count)
+    failure = Failure(type(error).__name__, str(error) or type(error).__name__)
+    if tool.effect is Effect.ONCE and not isinstance(error, (NonRetryable, RetryAfter)):
+        # The tool did not say that nothing happened: a second call could do it twice.
+        return ask(call, execution, "in_doubt")
+    if isinstance(error, NonRetryable) or not tool.retry.allows(attempt + 1):
+        return returned(call, execution, "error", failure=failure, duration_us=desk.now_us() - began_us)
+    delay_s = tool.retry.delay_s(attempt, desk.chance())
+    if isinstance(error, RetryAfter):
+        delay_s = max(delay_s, error.delay_s)
+    return StepFailed(
+        step_key=call.step_key,
+        attempt=attempt,
+        failure=failure,
+        retry_at_us=desk.now_us() + round(timedelta(seconds=delay_s).total_seconds() * 1_000_000),
+    )
+
+
+def _kept(value: object, path: str) -> Any:
+    """The value as the journal keeps it. Raises ValueRefused for what it cannot keep."""
+    spelled = spell(value, path)
+    size = len(json.dumps(spelled, ensure_ascii=False, separators=(",", ":")).encode())
+    if size > RESULT_BYTES_MAX:
+        raise ValueRefused(path, f"has {size} bytes, over the limit of {RESULT_BYTES_MAX} (payload_too_large)")
+    return spelled
+
+
+def _execution(state: ThreadState) -> Execution:
+    if state.execution is None:
+        raise ValueError("a step is performed inside an execution")
+    return state.execution

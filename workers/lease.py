@@ -1,0 +1,70 @@
+"""The lease of a worker process, kept alive by a thread of its own.
+
+The thread has its own connection, so an event loop that a tool blocks is late and not dead. A worker that could not
+renew stops starting steps before its lease ends: `is_safe` turns false by the process's own monotonic clock.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Engine
+
+from state import beat, bury, enrol
+
+__all__ = ["Lease"]
+
+_LOG = logging.getLogger("threadmark.lease")
+
+
+class Lease:
+    """Holds and renews one worker's lease; `ttl_s` and `heartbeat_s` in seconds."""
+
+    def __init__(
+        self, engine: Engine, worker_id: str, *, ttl_s: float, heartbeat_s: float, on_lost: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._worker_id = worker_id
+        self._ttl_s = ttl_s
+        self._heartbeat_s = heartbeat_s
+        self._on_lost = on_lost
+        self._renewed_at = 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
+
+    def begin(self, agents: str) -> None:
+        """Enrol the worker and start to renew. Blocks for one commit."""
+        began = time.monotonic()
+        with self._engine.begin() as connection:
+            enrol(connection, self._worker_id, self._ttl_s, agents)
+        self._renewed_at = began
+        self._thread.start()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether a step may start: the lease holds for at least one more heartbeat."""
+        return time.monotonic() - self._renewed_at < self._ttl_s - self._heartbeat_s
+
+    def end(self) -> None:
+        """Stop renewing and give the lease back at once. Blocks for one commit."""
+        self._ended.set()
+        self._thread.join()
+        with self._engine.begin() as connection:
+            bury(connection, [self._worker_id])
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._heartbeat_s):
+            began = time.monotonic()
+            try:
+                with self._engine.begin() as connection:
+                    kept = beat(connection, self._worker_id, self._ttl_s)
+            except Exception:
+                # The database may be back before the lease ends; until then is_safe holds new steps back.
+                _LOG.warning("the lease could not be renewed", exc_info=True)
+                continue
+            if not kept:
+                _LOG.error("worker %s was declared dead; it lets go of its threads", self._worker_id)
+                self._on_lost()
+                return
+            self._renewed_at = began

@@ -1,0 +1,246 @@
+"""A turn: one worker's uninterrupted stretch of a run, under one lease.
+
+    read and fold → next action → (flush, perform, note) → … → settle or park
+
+Whatever starts an effect waits until everything noted is on disk; nothing else does. Repeating a turn from any point
+is safe: recorded steps are in the fold, so the next action is the one after them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from typing import Any, assert_never
+
+from state import (
+    Claim,
+    Ending,
+    Entry,
+    LeaseLost,
+    Overtaken,
+    ParkReason,
+    RolledBack,
+    RunSettled,
+    RunStatus,
+    ThreadStatus,
+    WaitSuperseded,
+    read_inbox,
+)
+from workers.action import CallModel, Note, Park, Perform, RollBack, Settle, next_action
+from workers.agents import ChatAgent
+from workers.begin import begin, fold_answers, fork_at
+from workers.desk import Desk
+from workers.effects import ModelCall, call_tool
+from workers.turn_journal import TurnJournal
+
+__all__ = ["ACTION_COUNT_MAX", "Turn"]
+
+#: More actions than any budget allows: a loop that reaches it is a bug, and ends as one.
+ACTION_COUNT_MAX = 1_000_000
+#: How long a cancelled effect may clean up before the turn goes on without it.
+ABANDON_S = 5.0
+_LOG = logging.getLogger("threadmark.turn")
+_Step = Coroutine[Any, Any, Sequence[Entry]]
+_Running = asyncio.Task[Sequence[Entry]]
+
+
+class Turn:
+    """Takes one turn of a claimed run."""
+
+    def __init__(self, desk: Desk, claim: Claim, agent: ChatAgent) -> None:
+        self._desk = desk
+        self._claim = claim
+        self._agent = agent
+        self._run = claim.run
+        self._inbox_seen = -1
+        self._noticed = False
+        self._released = False
+        self._stir = asyncio.Event()
+
+    @property
+    def thread(self) -> int:
+        """Number of the thread that this turn holds."""
+        return self._claim.thread.number
+
+    @property
+    def run_id(self) -> str:
+        """The run that this turn moves."""
+        return self._run.run_id
+
+    def notice(self) -> None:
+        """Something came from outside: look into the inbox now, even in the middle of an effect."""
+        self._noticed = True
+        self._stir.set()
+
+    def release(self) -> None:
+        """Let the thread go at once, and abandon the effect that runs."""
+        self._released = True
+        self._stir.set()
+
+    async def take(self) -> None:
+        """Move the run until it settles or parks, or until this worker lets go."""
+        try:
+            journal = await begin(self._desk, self._claim, self._agent)
+            await self._move(journal)
+        except LeaseLost as lost:
+            _LOG.info("turn given up: %s", lost)
+        finally:
+            self._desk.feed.ended(self.run_id)
+
+    async def _move(self, journal: TurnJournal) -> None:
+        for _ in range(ACTION_COUNT_MAX):
+            action = next_action(journal.state, self._agent, self._run, fence=journal.fence, now_us=self._desk.now_us())
+            match action:
+                case Note(entries):
+                    for entry in entries:
+                        journal.note(entry)
+                case CallModel():
+                    await journal.flush()
+                    await self._call_model(journal, action)
+                case Perform():
+                    await journal.flush()
+                    await self._call_tools(journal, action)
+                case Park():
+                    return await self._park(journal, action)
+                case Settle():
+                    return await self._settle(journal, action)
+                case RollBack():
+                    return await self._roll_back(journal)
+                case other:
+                    assert_never(other)
+            if self._released:
+                return await self._let_go(journal)
+        raise RuntimeError(f"run {self.run_id} did not end within {ACTION_COUNT_MAX} actions")
+
+    async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
+        call = ModelCall(self._desk, self._agent, journal, action)
+        running: set[_Running] = {asyncio.create_task(call.perform())}
+        if not await self._finish_each(journal, running) and self._run.cancel:
+            for entry in call.cut_short():
+                journal.note(entry)
+
+    async def _call_tools(self, journal: TurnJournal, action: Perform) -> None:
+        steps: list[_Step] = []
+        for call in action.calls:
+            tool = self._agent.tool(call.call.name)
+            if tool is not None:
+                steps.append(call_tool(self._desk, self._claim, tool, call, journal))
+        await self._finish_each(journal, {asyncio.create_task(step) for step in steps})
+
+    async def _finish_each(self, journal: TurnJournal, running: set[_Running]) -> bool:
+        """Note what each step came to as it ends, journaled each; False when the turn was stopped before the last."""
+        try:
+            while running:
+                done, running = await self._next_done(journal, running)
+                for task in done:
+                    for entry in task.result():
+                        journal.note(entry)
+                if not done and await self._has_to_stop(journal):
+                    return False
+                # The last result rides with whatever comes next; the others must not wait for their slowest sibling.
+                if done and running:
+                    await journal.flush()
+                    await self._look(journal)
+            return True
+        finally:
+            await _abandon(running)
+
+    async def _next_done(self, journal: TurnJournal, running: set[_Running]) -> tuple[set[_Running], set[_Running]]:
+        """The steps that ended; none when something stirred, or the run's time is up."""
+        stirred = asyncio.create_task(self._stir.wait())
+        try:
+            done, _ = await asyncio.wait(
+                {*running, stirred}, timeout=self._time_left_s(journal), return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            stirred.cancel()
+        ended = {task for task in running if task in done}
+        return ended, running - ended
+
+    def _time_left_s(self, journal: TurnJournal) -> float:
+        execution = journal.state.execution
+        if execution is None:
+            return self._agent.limits.wall_time_s_max
+        used_s = (self._desk.now_us() - execution.run_started_at_us) / 1_000_000
+        return max(0.0, self._agent.limits.wall_time_s_max - used_s)
+
+    async def _has_to_stop(self, journal: TurnJournal) -> bool:
+        self._stir.clear()
+        if self._released:
+            return True
+        await self._look(journal)
+        return self._run.cancel is not None or self._time_left_s(journal) <= 0
+
+    async def _look(self, journal: TurnJournal) -> None:
+        """Fold in what came from outside, if the inbox counter or a notice says that something did."""
+        if not self._noticed and journal.inbox == self._inbox_seen:
+            return
+        self._noticed, self._inbox_seen = False, journal.inbox
+        inbox = await self._desk.database.read(
+            lambda connection: read_inbox(connection, self.thread, self._claim.run.number)
+        )
+        if inbox is None:
+            raise LeaseLost(self._claim.thread.thread_id, journal.fence)
+        self._run = inbox.run
+        fold_answers(journal, inbox.answers)
+
+    async def _settle(self, journal: TurnJournal, action: Settle) -> None:
+        journal.note(
+            RunSettled(
+                run_id=self._run.run_id,
+                status=action.status,
+                reason=action.reason,
+                failure=action.failure,
+                paused_at=action.paused_at,
+            )
+        )
+        ending = Ending(
+            status=action.status,
+            thread_status=action.thread_status,
+            reason=action.reason,
+            failure=action.failure,
+        )
+        try:
+            await journal.flush(ending)
+        except Overtaken:
+            await self._roll_back(journal)
+
+    async def _park(self, journal: TurnJournal, action: Park) -> None:
+        doubt = action.reason is ParkReason.IN_DOUBT
+        await journal.flush(
+            Ending(
+                status=RunStatus.PENDING,
+                thread_status=ThreadStatus.INTERRUPTED if doubt else ThreadStatus.BUSY,
+                parked=action.reason,
+                due_at_us=action.due_at_us,
+            )
+        )
+
+    async def _let_go(self, journal: TurnJournal) -> None:
+        await journal.flush(Ending(status=RunStatus.PENDING, thread_status=ThreadStatus.BUSY))
+
+    async def _roll_back(self, journal: TurnJournal) -> None:
+        for call in journal.state.open_waits:
+            if call.wait_id is not None:
+                journal.note(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
+        await journal.flush()
+        journal.fork(*await fork_at(self._desk, self._claim, journal.first_seq - 1))
+        journal.note(RolledBack(run_id=self._run.run_id))
+        await journal.flush(
+            Ending(
+                status=RunStatus.INTERRUPTED,
+                thread_status=ThreadStatus.IDLE,
+                reason="rolled back",
+                hidden=True,
+            )
+        )
+
+
+async def _abandon(running: set[_Running]) -> None:
+    """Cancel what still runs, and give it a moment to clean up."""
+    if not running:
+        return
+    for task in running:
+        task.cancel()
+    _, stubborn = await asyncio.wait(running, timeout=ABANDON_S)
+    for task in stubborn:
+        _LOG.warning("a step swallowed its cancellation and was left behind: %r", task.get_coro())

@@ -1,0 +1,118 @@
+"""One turn's side of a journal: note entries, fold them at once, flush them with the rows that move along."""
+
+from typing import Any
+
+import msgspec
+
+from state import (
+    Claim,
+    Ending,
+    Entry,
+    Fork,
+    Hand,
+    Move,
+    Recorded,
+    ThreadState,
+    WaitAnswered,
+    WaitOpened,
+    WaitSuperseded,
+)
+from workers.desk import Desk
+from workers.feed import Flash
+
+__all__ = ["TurnJournal"]
+
+
+class TurnJournal:
+    """Notes, folds, flushes, and tells the readers."""
+
+    def __init__(self, desk: Desk, claim: Claim, state: ThreadState, *, first_seq: int) -> None:
+        self._desk = desk
+        self._claim = claim
+        self._hand = Hand(desk.database, claim.thread, run=claim.run.number, now_us=desk.now_us)
+        self._opened: list[WaitOpened] = []
+        self._folded: list[str] = []
+        self._superseded: list[str] = []
+        self._fork: Fork | None = None
+        self._emitted: list[Any] = []
+        self._flash_ordinal = 0
+        self.state = state
+        self.first_seq = first_seq  #: where the run begins in the journal
+
+    @property
+    def fence(self) -> int:
+        """The number of the turn's lease."""
+        return self._hand.fence
+
+    @property
+    def inbox(self) -> int:
+        """The inbox counter that the last flush brought back; it rises when something came from outside."""
+        return self._hand.inbox
+
+    def fork(self, fork: Fork, state: ThreadState) -> None:
+        """Go on on a new branch, from `state`."""
+        self._fork = fork
+        self._hand.turn_to(fork.branch)
+        self.state = state
+
+    def note(self, entry: Entry) -> Recorded:
+        """Give an entry its place and fold it; durable after the next flush."""
+        if self._emitted:
+            entry = msgspec.structs.replace(entry, emitted=tuple(self._emitted))
+            self._emitted = []
+        self._flash_ordinal = 0
+        recorded = self._hand.note(entry)
+        self.state.apply(recorded)
+        match entry:
+            case WaitOpened():
+                self._opened.append(entry)
+            case WaitAnswered():
+                self._folded.append(entry.wait_id)
+            case WaitSuperseded():
+                self._superseded.append(entry.wait_id)
+            case _:
+                pass
+        return recorded
+
+    def read_away(self, wait_id: str) -> None:
+        """An answer that came to a question which had fallen away: nothing to record but that it was read."""
+        self._folded.append(wait_id)
+
+    async def flush(self, ending: Ending | None = None) -> None:
+        """Put what was noted on disk in one commit. Raises LeaseLost."""
+        move = self._move(ending)
+        seq = self._hand.seq
+        if move is None and seq == self._hand.flushed_seq:
+            return
+        await self._hand.flush(move)
+        self._desk.feed.advanced(self._claim.run.run_id, seq)
+
+    def delta(self, text: str, message_id: str) -> None:
+        """Show a piece of a reply to the readers; the reply's entry keeps where it was cut."""
+        self._flash("delta", text, message_id)
+
+    def emit(self, data: Any) -> None:
+        """Show a custom event to the readers; the next entry keeps it."""
+        self._emitted.append(data)
+        self._flash("custom", data, None)
+
+    def _flash(self, kind: Any, data: Any, message_id: str | None) -> None:
+        self._flash_ordinal += 1
+        flash = Flash(
+            after_seq=self._hand.seq, ordinal=self._flash_ordinal, kind=kind, data=data, message_id=message_id
+        )
+        self._desk.feed.flash(self._claim.run.run_id, flash)
+
+    def _move(self, ending: Ending | None) -> Move | None:
+        if not (ending or self._opened or self._folded or self._superseded or self._fork):
+            return None
+        move = Move(
+            ending=ending,
+            execution_id=self.state.execution.execution_id if self.state.execution else None,
+            opened=tuple(self._opened),
+            folded=tuple(self._folded),
+            superseded=tuple(self._superseded),
+            fork=self._fork,
+        )
+        self._opened, self._folded, self._superseded, self._fork = [], [], [], None
+        return move

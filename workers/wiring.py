@@ -1,0 +1,130 @@
+"""The composition root: the one place that knows every concrete class and builds what a process needs."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from state import Database, FileLocks, Journal, current_revision, head_revision, migrate, open_engine, to_us
+from workers.agents import Registry, load_registry
+from workers.desk import Desk
+from workers.feed import Feed
+from workers.lease import Lease
+from workers.models import ChatModel, create_model
+from workers.settings import Settings
+from workers.worker import Pace, Worker, new_worker_id
+
+__all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
+
+
+class SchemaBehind(RuntimeError):
+    """The state database has not been migrated to what this code needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """What a process has open; `worker` is None in a process that only serves HTTP."""
+
+    settings: Settings
+    database: Database
+    journal: Journal
+    registry: Registry
+    feed: Feed
+    desk: Desk
+    worker: Worker | None
+    now: Callable[[], datetime]
+
+    def now_us(self) -> int:
+        """The process's clock, in epoch microseconds."""
+        return to_us(self.now())
+
+
+def now_utc() -> datetime:
+    """The clock of this process."""
+    return datetime.now(UTC)
+
+
+def migrate_state(settings: Settings) -> None:
+    """Bring the state database to the head revision. Blocks."""
+    engine = open_engine(settings.state_database_url, write=True)
+    try:
+        migrate(engine)
+    finally:
+        engine.dispose()
+
+
+@asynccontextmanager
+async def open_resources(
+    settings: Settings, *, with_worker: bool, now: Callable[[], datetime] = now_utc
+) -> AsyncIterator[Resources]:
+    """Open everything, and close it again in the right order. Raises SchemaBehind before anything is served."""
+    engine = open_engine(settings.state_database_url, write=True)
+    try:
+        _check_schema(engine)
+        database = Database.open(settings.state_database_url)
+        try:
+            model = _model(settings)
+            try:
+                registry = load_registry(settings.agents, search=Path.cwd())
+                journal, feed = Journal(database), Feed()
+                desk = Desk(
+                    database=database,
+                    journal=journal,
+                    registry=registry,
+                    model=model,
+                    feed=feed,
+                    data_dir=settings.data_dir,
+                    now=now,
+                )
+                worker = _worker(settings, desk, engine) if with_worker else None
+                resources = Resources(
+                    settings=settings,
+                    database=database,
+                    journal=journal,
+                    registry=registry,
+                    feed=feed,
+                    desk=desk,
+                    worker=worker,
+                    now=now,
+                )
+                if worker is not None:
+                    await worker.start()
+                try:
+                    yield resources
+                finally:
+                    if worker is not None:
+                        await worker.stop()
+            finally:
+                await model.close()
+        finally:
+            await database.close()
+    finally:
+        engine.dispose()
+
+
+def _model(settings: Settings) -> ChatModel:
+    return create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
+
+
+def _check_schema(engine: Engine) -> None:
+    at, needed = current_revision(engine), head_revision()
+    if at != needed:
+        raise SchemaBehind(
+            f"the state database is at revision {at}, this code needs {needed}: run `threadmark migrate`"
+        )
+
+
+def _worker(settings: Settings, desk: Desk, engine: Engine) -> Worker:
+    worker_id = new_worker_id(desk.now_us())
+    lease = Lease(
+        engine,
+        worker_id,
+        ttl_s=settings.lease_ttl_s,
+        heartbeat_s=settings.heartbeat_s,
+        on_lost=lambda: None,
+    )
+    locks = FileLocks(settings.data_dir / "workers")
+    return Worker(desk, lease, locks, worker_id, Pace(sweep_s=settings.sweep_s))

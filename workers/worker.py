@@ -1,0 +1,165 @@
+"""A worker: claims runs and takes turns of them, many at a time.
+
+It wakes for a doorbell, for the next due time, and at least every `sweep_s` to look for what nobody rang for: runs
+that are due, and runs whose worker died.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from dataclasses import dataclass
+
+from state import Claim, FileLocks, bury, claim, new_id, next_due_us, prune, purge_expired
+from workers.desk import Desk
+from workers.lease import Lease
+from workers.turn import Turn
+
+__all__ = ["Pace", "Worker", "new_worker_id"]
+
+_LOG = logging.getLogger("threadmark.worker")
+_PURGE_EVERY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How many turns at once, how often to look, and how long a stop may take (seconds)."""
+
+    turn_count_max: int = 64
+    sweep_s: float = 1.0
+    grace_s: float = 2.0
+
+
+def new_worker_id(now_us: int) -> str:
+    """A name that says where the worker runs; unique."""
+    host = "".join(each if each.isalnum() else "-" for each in socket.gethostname())[:32]
+    return f"{host}-{os.getpid()}-{new_id(now_us)[-12:]}"
+
+
+class Worker:
+    """Runs in the event loop of its process until `stop`."""
+
+    def __init__(self, desk: Desk, lease: Lease, locks: FileLocks, worker_id: str, pace: Pace) -> None:
+        self.worker_id = worker_id
+        self._desk = desk
+        self._lease = lease
+        self._locks = locks
+        self._pace = pace
+        self._bell = asyncio.Event()
+        self._stopping = False
+        self._turns: dict[asyncio.Task[None], Turn] = {}
+        self._agents = [agent.name for agent in desk.registry]
+        self._serving: asyncio.Task[None] | None = None
+        self._purge_due = 0.0
+
+    async def start(self) -> None:
+        """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
+        self._locks.hold(self.worker_id)
+        agents = json.dumps({agent.name: agent.version for agent in self._desk.registry})
+        await asyncio.to_thread(self._lease.begin, agents)
+        self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
+
+    def ring(self) -> None:
+        """There is a run to claim."""
+        self._bell.set()
+
+    def notice(self, run_ids: tuple[str, ...]) -> None:
+        """Something came from outside for these runs."""
+        for turn in self._turns.values():
+            if turn.run_id in run_ids:
+                turn.notice()
+        self.ring()
+
+    def let_go(self) -> None:
+        """The lease is lost: every thread belongs to somebody else now."""
+        for turn in self._turns.values():
+            turn.release()
+
+    @property
+    def turn_count(self) -> int:
+        """Turns being taken now."""
+        return len(self._turns)
+
+    async def stop(self) -> None:
+        """Claim nothing more, give the turns their grace, abandon the rest at once, and give the lease back."""
+        self._stopping = True
+        self._bell.set()
+        if self._serving is not None:
+            await self._serving
+        if self._turns:
+            await asyncio.wait(self._turns, timeout=self._pace.grace_s)
+        self.let_go()
+        if self._turns:
+            await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
+        await asyncio.to_thread(self._lease.end)
+        self._locks.release(self.worker_id)
+
+    async def _serve(self) -> None:
+        while not self._stopping:
+            self._bell.clear()
+            try:
+                await self._bury_the_dead()
+                claimed = await self._claim()
+                wait_s = 0.0 if claimed else await self._until_next_s()
+                await self._tidy()
+            except Exception:
+                # The database may be away for a while; the next sweep tries again, and nothing is lost meanwhile.
+                _LOG.exception("the sweep failed; the next one comes in %s s", self._pace.sweep_s)
+                wait_s = self._pace.sweep_s
+            if wait_s > 0:
+                try:
+                    await asyncio.wait_for(self._bell.wait(), wait_s)
+                except TimeoutError:
+                    continue
+
+    async def _bury_the_dead(self) -> None:
+        dead = await asyncio.to_thread(self._locks.dead)
+        if not dead:
+            return
+        _LOG.info("workers found dead: %s", ", ".join(dead))
+        await self._desk.database.write(lambda connection: bury(connection, dead))
+        for worker_id in dead:
+            self._locks.forget(worker_id)
+
+    async def _claim(self) -> bool:
+        room = self._pace.turn_count_max - len(self._turns)
+        if room <= 0 or not self._lease.is_safe:
+            return False
+        claims = await self._desk.database.write(
+            lambda connection: claim(connection, self.worker_id, self._agents, room)
+        )
+        for each in claims:
+            self._take(each)
+        return bool(claims)
+
+    def _take(self, claimed: Claim) -> None:
+        agent = self._desk.registry.find(claimed.run.assistant)
+        if agent is None:
+            raise LookupError(f"claimed a run of {claimed.run.assistant!r}, which this worker does not have")
+        turn = Turn(self._desk, claimed, agent)
+        task = asyncio.create_task(turn.take(), name=f"turn {claimed.run.run_id}")
+        self._turns[task] = turn
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        turn = self._turns.pop(task)
+        if not task.cancelled() and task.exception() is not None:
+            _LOG.error("turn of run %s failed", turn.run_id, exc_info=task.exception())
+        # The next run of the thread, or the next turn of a parked run, may be due already.
+        self._bell.set()
+
+    async def _until_next_s(self) -> float:
+        due_us = await self._desk.database.read(next_due_us)
+        if due_us is None or due_us == 0:
+            return self._pace.sweep_s
+        return min(self._pace.sweep_s, due_us / 1_000_000)
+
+    async def _tidy(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._purge_due:
+            return
+        self._purge_due = now + _PURGE_EVERY_S
+        now_us = self._desk.now_us()
+        await self._desk.database.write(lambda connection: purge_expired(connection, now_us, 100))
+        await self._desk.database.write(lambda connection: prune(connection, now_us))
