@@ -1,0 +1,99 @@
+"""Which model serves: the one that the settings name, or the offline model.
+
+| THREADMARK_MODEL | OPENAI_API_KEY | serves |
+| --- | --- | --- |
+| unset | unset | the offline model |
+| `offline` | either | the offline model |
+| unset | set | `DEFAULT_MODEL` |
+| a name | set | that model |
+| a name | unset | nothing: refused, a key is missing |
+
+`OPENAI_BASE_URL` without a key is refused too, unless the model is `offline`.
+"""
+
+import re
+from urllib.parse import urlsplit
+
+import httpx2
+
+from workers.models.client import (
+    CONNECT_TIMEOUT_S,
+    REPLY_TIMEOUT_S,
+    SILENCE_TIMEOUT_S,
+    ChatModel,
+    bound_response,
+)
+from workers.models.offline import OFFLINE_MODEL, OfflineTransport
+
+__all__ = ["DEFAULT_MODEL", "ModelSettingRefused", "create_model"]
+
+DEFAULT_MODEL = "gpt-5.4-mini"
+_NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
+_CONNECTION_COUNT_MAX = 100
+_TIMEOUT = httpx2.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
+
+
+class ModelSettingRefused(ValueError):
+    """Settings that lead to no model; the sentence says how to put them right."""
+
+
+def create_model(
+    *,
+    model: str | None = None,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    word_delay_s: float = 0.0,
+    reply_timeout_s: float = REPLY_TIMEOUT_S,
+) -> ChatModel:
+    """The model that these settings name; an empty setting counts as unset. `word_delay_s` is the offline model's.
+
+    Raises ModelSettingRefused.
+    """
+    if model == OFFLINE_MODEL or not (model or api_key or base_url):
+        return _offline(word_delay_s, reply_timeout_s)
+    if not api_key:
+        raise ModelSettingRefused(
+            f"{f'THREADMARK_MODEL is {model!r}' if model else 'OPENAI_BASE_URL is set'} and OPENAI_API_KEY is not: set "
+            "the key (any text, where that server asks for none), or set THREADMARK_MODEL=offline"
+        )
+    if model and not _NAME.fullmatch(model):
+        raise ModelSettingRefused(
+            f"THREADMARK_MODEL is {model[:80]!r}: a model's name has no blanks, 200 signs at most"
+        )
+    if base_url and not _is_http(base_url):
+        raise ModelSettingRefused("OPENAI_BASE_URL must begin with http:// or https:// and usually ends in /v1")
+    http_client = httpx2.AsyncClient(
+        timeout=_TIMEOUT,
+        limits=httpx2.Limits(max_connections=_CONNECTION_COUNT_MAX),
+        event_hooks={"response": [bound_response]},
+    )
+    return ChatModel(
+        name=model or DEFAULT_MODEL,
+        api_key=api_key,
+        base_url=base_url or "https://api.openai.com/v1",
+        http_client=http_client,
+        reply_timeout_s=reply_timeout_s,
+    )
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def _offline(word_delay_s: float, reply_timeout_s: float) -> ChatModel:
+    # A proxy named in the environment would be mounted in front of the transport and take the offline model online.
+    http_client = httpx2.AsyncClient(
+        transport=OfflineTransport(word_delay_s=word_delay_s), timeout=_TIMEOUT, trust_env=False
+    )
+    return ChatModel(
+        name=OFFLINE_MODEL,
+        api_key="offline",
+        base_url="http://offline.invalid/v1",
+        http_client=http_client,
+        offline=True,
+        reply_timeout_s=reply_timeout_s,
+    )
