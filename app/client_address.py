@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
-__all__ = ["UNKNOWN", "Network", "client_address", "is_within", "source_of"]
+__all__ = ["UNKNOWN", "Network", "client_address", "is_trusted", "source_of"]
 
 Network = IPv4Network | IPv6Network
 UNKNOWN = "unknown"
@@ -25,7 +25,7 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
         return UNKNOWN
     hops = [hop.strip() for value in forwarded_for for hop in value.split(",")]
     for hop in reversed(hops[-HOP_COUNT_MAX:]):
-        if not is_within(client, trusted):
+        if not _is_within(client, trusted):
             break
         said = _address_of(hop)
         if said is None:
@@ -42,8 +42,13 @@ def source_of(address: str) -> str:
     return address
 
 
-def is_within(address: IPv4Address | IPv6Address, networks: Sequence[Network]) -> bool:
-    """Whether one of the networks holds the address."""
+def is_trusted(peer: str | None, trusted: Sequence[Network]) -> bool:
+    """Whether the peer is one of the trusted proxies."""
+    parsed = None if peer is None else _address_of(peer)
+    return parsed is not None and _is_within(parsed, trusted)
+
+
+def _is_within(address: IPv4Address | IPv6Address, networks: Sequence[Network]) -> bool:
     return any(address in network for network in networks)
 
 

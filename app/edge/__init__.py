@@ -1,0 +1,7 @@
+"""The edge: what happens to every request and answer, before and after the routes, whatever the route."""
+
+from app.edge.cors import Cors
+from app.edge.shield import Shield
+from app.edge.trace import Trace
+
+__all__ = ["Cors", "Shield", "Trace"]

@@ -1,0 +1,141 @@
+"""Errors on the wire: one table from the types of refusals to status and code, and the handlers that speak it.
+
+A package that raises its own refusals adds them to `REFUSALS`; their text is the answer's `detail`, so it names nothing
+that the caller may not know. What is not in the table is a defect: 500, with a request id and nothing else.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.types import ExceptionHandlersMap
+
+from app import strict_json
+from app.access.gate import Forbidden, TooMany, Unauthenticated
+from app.access.issue import KeyRefused, NoSuchKey
+from app.cursors import BadCursor
+from app.idempotency import BadIdempotencyKey
+from app.marks import facts_of, request_id_of
+from app.parameters import UnknownParameter
+from app.problem import MEDIA_TYPE, Problem
+from app.request import BodyRefused, ClientGone, NotJson
+from state import KeyInProgress, KeyReused
+
+__all__ = ["REFUSALS", "Refusal", "handlers", "problem_of", "refusal_of"]
+
+_LOG = logging.getLogger("threadmark.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How a type of refusal is answered. `retry_after_s` stands in where the error itself names no time."""
+
+    status: int
+    code: str
+    retry_after_s: float | None = None
+
+
+#: The nearest base class of an error that is in the table decides.
+REFUSALS: dict[type[Exception], Refusal] = {
+    strict_json.Malformed: Refusal(400, "invalid_json"),
+    strict_json.DuplicateKey: Refusal(400, "duplicate_key"),
+    strict_json.NonFiniteNumber: Refusal(400, "non_finite_number"),
+    strict_json.TooDeep: Refusal(422, "too_deep"),
+    strict_json.TooManyKeys: Refusal(422, "too_many_keys"),
+    strict_json.LoneSurrogate: Refusal(422, "lone_surrogate"),
+    strict_json.NumberOutOfRange: Refusal(422, "number_out_of_range"),
+    BadCursor: Refusal(400, "bad_cursor"),
+    BadIdempotencyKey: Refusal(400, "bad_idempotency_key"),
+    BodyRefused: Refusal(422, "invalid_body"),
+    ClientGone: Refusal(400, "incomplete_body"),
+    NotJson: Refusal(415, "unsupported_media_type"),
+    UnknownParameter: Refusal(422, "unknown_parameter"),
+    NoSuchKey: Refusal(404, "not_found"),
+    KeyRefused: Refusal(422, "invalid_key"),
+    KeyReused: Refusal(422, "idempotency_key_reused"),
+    KeyInProgress: Refusal(409, "idempotency_key_in_progress", retry_after_s=1),
+    Unauthenticated: Refusal(401, "unauthenticated"),
+    Forbidden: Refusal(403, "forbidden"),
+    TooMany: Refusal(429, "too_many_requests"),
+}
+
+#: Codes of what the framework itself refuses.
+_CODES: dict[int, str] = {
+    400: "bad_request",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "body_too_large",
+    422: "invalid_request",
+}
+_UNAUTHENTICATED = 401
+_INTERNAL_ERROR = 500
+
+
+def handlers() -> ExceptionHandlersMap:
+    """The exception handlers of the application."""
+    return {Exception: _answer}
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """The row of the table for this error."""
+    return next((REFUSALS[kind] for kind in type(error).__mro__ if kind in REFUSALS), None)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What the client is told of the error."""
+    if (refusal := refusal_of(error)) is not None:
+        return _refused(error, refusal)
+    if isinstance(error, ValidationException):
+        return _invalid(error)
+    if isinstance(error, HTTPException) and error.status_code < _INTERNAL_ERROR:
+        return Problem(
+            status=error.status_code,
+            code=_CODES.get(error.status_code, "bad_request"),
+            detail=error.detail,
+            headers=error.headers or {},
+        )
+    return Problem(
+        status=_INTERNAL_ERROR,
+        code="internal_error",
+        detail="the server failed to answer; the request id leads to the reason in its log",
+    )
+
+
+def _answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[bytes]:
+    problem = problem_of(error)
+    if problem.status >= _INTERNAL_ERROR:
+        _LOG.error("a request failed", extra=facts_of(request.scope), exc_info=error)
+    body = problem.body(request_id_of(request.scope))
+    return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=dict(problem.headers))
+
+
+def _refused(error: Exception, refusal: Refusal) -> Problem:
+    path = getattr(error, "path", None)
+    return Problem(
+        status=refusal.status,
+        code=refusal.code,
+        detail=str(error),
+        extra={} if path is None else {"path": path},
+        headers=_headers_of(error, refusal),
+    )
+
+
+def _headers_of(error: Exception, refusal: Refusal) -> Mapping[str, str]:
+    if refusal.status == _UNAUTHENTICATED:
+        return {"www-authenticate": "Bearer"}
+    wait_s: float | None = getattr(error, "retry_after_s", refusal.retry_after_s)
+    return {} if wait_s is None else {"retry-after": str(max(1, ceil(wait_s)))}
+
+
+def _invalid(error: ValidationException) -> Problem:
+    """Parameters of the path, the query and the headers, as the framework checks them."""
+    found = [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
+    if any(each.get("key") == "data" and each.get("message") == "'data'" for each in found):
+        return Problem(status=422, code="invalid_body", detail="$: a JSON body is required", extra={"path": "$"})
+    said = "; ".join(f"{each.get('key', 'request')}: {each.get('message', 'is invalid')}" for each in found)
+    extra = {"path": str(found[0]["key"])} if found and "key" in found[0] else {}
+    return Problem(status=422, code="invalid_parameter", detail=said or "the request is invalid", extra=extra)

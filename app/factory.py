@@ -1,0 +1,79 @@
+"""The application, as a table of contents."""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from litestar import Litestar
+from litestar.di import Provide
+from litestar.types import ControllerRouterHandler
+
+from app import errors, openapi
+from app.access import Caller, Gate, KeyRing, check_declared
+from app.access.store import cursor_secret
+from app.buckets import Buckets
+from app.cursors import Sealer
+from app.edge import Cors, Shield, Trace
+from app.metrics import HttpMetrics
+from app.parameters import learn_parameters, refuse_unknown
+from app.receipts import provide_request_key
+from app.request import ApiRequest
+from app.resources import Resources
+from app.routes import keys, service
+from app.version import VERSION
+
+__all__ = ["create_app"]
+
+REQUEST_ID_BYTES = 16
+
+
+def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterHandler] = ()) -> Litestar:
+    """The ASGI application over `resources`, which stay the caller's to close."""
+    settings, monotonic = resources.settings, resources.monotonic
+    ring = KeyRing(resources.database, clock=resources.clock, monotonic=monotonic)
+    gate = Gate(ring, Buckets(per_s=settings.rate_per_s, burst=settings.rate_burst), monotonic=monotonic)
+
+    @asynccontextmanager
+    async def lifespan(app: Litestar) -> AsyncIterator[None]:
+        app.state.sealer = Sealer(await resources.database.read(cursor_secret))
+        yield
+        await ring.close()
+
+    app = Litestar(
+        route_handlers=[*service.ROUTES, *keys.ROUTES, *extra_routes],
+        guards=[gate.admit, refuse_unknown],
+        dependencies={
+            "caller": Provide(_caller, sync_to_thread=False),
+            "keys": Provide(lambda: ring, sync_to_thread=False),
+            "resources": Provide(lambda: resources, sync_to_thread=False),
+            "sealer": Provide(_sealer, sync_to_thread=False),
+            "request_key": Provide(provide_request_key),
+        },
+        exception_handlers=errors.handlers(),
+        request_class=ApiRequest,
+        request_max_body_size=settings.body_bytes_max,
+        openapi_config=openapi.config(VERSION),
+        lifespan=[lifespan],
+        logging_config=None,
+        debug=False,
+    )
+    check_declared(app)
+    learn_parameters(app)
+    # Around the router and not among its middleware, which a request that meets no route never passes.
+    app.asgi_handler = Trace(
+        Shield(Cors(app.asgi_handler, allowed_origins=settings.allowed_origins), allowed_hosts=settings.allowed_hosts),
+        metrics=HttpMetrics(resources.registry),
+        trusted_proxies=settings.trusted_proxies,
+        monotonic=monotonic,
+        new_request_id=lambda: secrets.token_hex(REQUEST_ID_BYTES),
+    )
+    return app
+
+
+def _caller(request: ApiRequest) -> Caller:
+    return request.caller
+
+
+def _sealer(request: ApiRequest) -> Sealer:
+    sealer: Sealer = request.app.state.sealer
+    return sealer

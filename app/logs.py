@@ -1,0 +1,63 @@
+"""Logs: JSON lines, one record a line whatever it holds, and no secret in any of them.
+
+Code logs through the standard library (`logging.getLogger("threadmark.…")`, facts in `extra`); `configure` is called
+once, by the command that runs, and makes the records of every library JSON lines too.
+"""
+
+import json
+import logging
+import re
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+__all__ = ["configure", "line_of"]
+
+#: Libraries that tell every request or migration at level info.
+_TALKATIVE = ("alembic", "httpcore2", "httpx", "httpx2", "openai")
+# A second net: nothing logs keys, but a traceback may quote whatever a library put into its message.
+_SECRETS = re.compile(r"(tm_[0-9a-f]{16}_)[0-9a-f]{64}|(sk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@\"]{0,64}:)[^/\s@\"]+(?=@)")
+
+
+def configure(level: str, stream: TextIO) -> None:
+    """Write every log record of the process to `stream`, as JSON lines, from `level` up."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.ExtraAdder(),
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+    ]
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            _render,
+        ],
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level.upper())
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def line_of(facts: MutableMapping[str, Any]) -> str:
+    """One line of JSON, in printable ASCII alone.
+
+    CR, LF, ESC, NUL, U+2028 and the marks that turn the direction of text are escaped: no value can begin a line of its
+    own, or show a reader something else than it holds.
+    """
+    line = json.dumps(facts, ensure_ascii=True, default=str, separators=(",", ":"))
+    return _SECRETS.sub(_masked, line.replace("\x7f", "\\u007f"))
+
+
+def _masked(found: re.Match[str]) -> str:
+    return "".join(part or "" for part in found.groups()) + "***"
+
+
+def _render(_logger: Any, _method: str, facts: MutableMapping[str, Any]) -> str:
+    return line_of(facts)

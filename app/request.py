@@ -1,0 +1,86 @@
+"""Requests: every JSON body is strict JSON, and becomes what its route declares or is refused with its path."""
+
+from typing import Any, cast
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+from litestar.exceptions import InternalServerException
+from litestar.types.empty import Empty
+
+from app.access.key import Caller
+from app.strict_json import parse
+
+__all__ = ["ApiRequest", "BodyRefused", "ClientGone", "NotJson"]
+
+#: `text/plain` because browsers send it without a preflight, and clients of the dialect rely on that.
+_JSON_TYPES = frozenset({"", "application/json", "text/plain"})
+
+
+class NotJson(Exception):
+    """The body says that it is something else than JSON."""
+
+    def __init__(self) -> None:
+        super().__init__("send the body as application/json")
+
+
+class BodyRefused(Exception):
+    """The body is JSON, and not what the route takes. `path` is the place, `$` the whole body."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+
+
+class ClientGone(Exception):
+    """The client broke off before its body had arrived."""
+
+    def __init__(self) -> None:
+        super().__init__("the body did not arrive whole")
+
+
+class ApiRequest(Request[Caller, None, State]):
+    """A request of this API. An empty body is no body: routes that take one refuse it, the others do not ask."""
+
+    async def body(self) -> bytes:
+        """The bytes of the body, at most the limit. Raises ClientGone; 413 past the limit."""
+        try:
+            return await super().body()
+        except InternalServerException as error:
+            raise ClientGone from error
+
+    async def value(self) -> Any:
+        """The plain value of the body, for digests; None without a body. Raises NotJson, StrictJsonRefused."""
+        body = await self.body()
+        if not body:
+            return None
+        content_type = self.content_type[0].lower()
+        if content_type not in _JSON_TYPES and not content_type.endswith("+json"):
+            raise NotJson
+        return parse(body)
+
+    async def json(self) -> Any:
+        """The body as the type of the route's `data`. Raises BodyRefused besides what `value` raises."""
+        if self._json is Empty:
+            self._json = self._as_declared(await self.value())
+        return self._json
+
+    def _as_declared(self, value: Any) -> Any:
+        declared = self.route_handler.parsed_data_field
+        if declared is None:
+            return value
+        try:
+            # Strict: the framework itself would take "5" for 5 and "true" for true.
+            return msgspec.convert(value, declared.annotation, strict=True)
+        except msgspec.ValidationError as error:
+            raise _refusal(error) from error
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls; the gate has seen to it."""
+        return cast(Caller, self.scope["user"])
+
+
+def _refusal(error: msgspec.ValidationError) -> BodyRefused:
+    why, _, place = str(error).partition(" - at `")
+    return BodyRefused(place.rstrip("`") or "$", why)

@@ -1,0 +1,72 @@
+"""The server itself: whether it is there, what it is, what it counts, and its API as a document."""
+
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, get
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from app import given
+from app.access import PUBLIC, Scope, needs
+from app.openapi import document_of
+from app.version import VERSION
+
+__all__ = ["ROUTES", "Info", "Ok"]
+
+
+class Ok(msgspec.Struct, frozen=True):
+    """The server takes requests."""
+
+    ok: bool = True
+
+
+class Flags(msgspec.Struct, frozen=True):
+    """What of the dialect this server speaks."""
+
+    assistants: bool = True
+    crons: bool = False
+    langsmith: bool = False
+    langsmith_tracing_replicas: bool = False
+
+
+class Host(msgspec.Struct, frozen=True):
+    """Who runs the server."""
+
+    kind: str = "self-hosted"
+
+
+class Info(msgspec.Struct, frozen=True):
+    """What the server is. `langgraph_py_version` is what clients of the dialect look for; there is none here."""
+
+    version: str = VERSION
+    server: str = "threadmark"
+    langgraph_py_version: str | None = None
+    flags: Flags = Flags()
+    host: Host = Host()
+
+
+@get("/ok", opt=PUBLIC, sync_to_thread=False)
+def ok() -> Ok:
+    """Whether the server takes requests. The one route without a key."""
+    return Ok()
+
+
+@get("/info", opt=needs(Scope.READ), sync_to_thread=False)
+def info() -> Info:
+    """What this server is and which parts of the dialect it speaks."""
+    return Info()
+
+
+@get("/metrics", opt=needs(Scope.ADMIN), media_type="text/plain", sync_to_thread=False)
+def metrics(resources: given.Resources) -> Response[bytes]:
+    """What the process counts, for Prometheus. The figures are of all tenants together."""
+    return Response(generate_latest(resources.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+@get("/openapi.json", opt=needs(Scope.READ), sync_to_thread=False)
+def openapi(request: Request[Any, Any, Any]) -> dict[str, Any]:
+    """This API, as an OpenAPI 3.1 document."""
+    return document_of(request.app)
+
+
+ROUTES = [ok, info, metrics, openapi]

@@ -1,0 +1,115 @@
+"""The API in a test: an application over a database of its own, keys for it, and clients that carry them."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from litestar import Litestar
+from litestar.testing import AsyncTestClient
+
+import app.migrations
+import state
+from app.access import Scope, Token
+from app.access.key import DEFAULT_TENANT
+from app.access.store import add_key
+from app.factory import create_app
+from app.resources import Resources
+from workers.settings import Settings
+
+__all__ = ["Api", "Hands", "open_api"]
+
+BASE_URL = "http://threadmark.local"
+
+
+@dataclass
+class Hands:
+    """A clock that stands still until a test moves it: `now` is what clocks say, `passed_s` what has gone by."""
+
+    began_at: datetime = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    passed_s: float = 0.0
+
+    def now(self) -> datetime:
+        """The present, an aware UTC instant."""
+        return self.began_at + timedelta(seconds=self.passed_s)
+
+    def monotonic(self) -> float:
+        """Seconds that never step back."""
+        return 1_000.0 + self.passed_s
+
+    def pass_s(self, seconds: float) -> None:
+        """Let time go by."""
+        self.passed_s += seconds
+
+
+@dataclass
+class Api:
+    """An application, its database and its clock; `client` makes clients of it."""
+
+    app: Litestar
+    resources: Resources
+    hands: Hands
+    tokens: dict[str, str] = field(default_factory=dict)
+    _clients: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _anonymous: AsyncTestClient[Litestar] | None = None
+
+    async def key(
+        self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT, label: str = "test", expires_at: datetime | None = None
+    ) -> str:
+        """A new key, straight from the database."""
+        token = Token.fresh()
+        unit = partial(
+            add_key,
+            token=token,
+            tenant_id=tenant_id,
+            label=label,
+            scopes=frozenset(scopes),
+            now=self.hands.now(),
+            expires_at=expires_at,
+        )
+        await self.resources.database.write(unit)
+        return token.text
+
+    @property
+    def client(self) -> AsyncTestClient[Litestar]:
+        """A client without a key; requests carry what the test gives them."""
+        assert self._anonymous is not None
+        return self._anonymous
+
+    async def call(self, method: str, path: str, key: str | None = None, **request: Any) -> Any:
+        """The response to one request, with this key."""
+        headers = dict(request.pop("headers", {}))
+        if key is not None:
+            headers["x-api-key"] = key
+        return await self.client.request(method, path, headers=headers, **request)
+
+
+@asynccontextmanager
+async def open_api(
+    data_dir: Path,
+    *,
+    routes: Iterable[Any] = (),
+    environment: dict[str, str] | None = None,
+    change: Callable[[Resources], Resources] = lambda resources: resources,
+) -> AsyncIterator[Api]:
+    """An application over a fresh SQLite database in `data_dir`, with further routes if a test brings some."""
+    settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), **(environment or {})})
+    engine = state.open_engine(settings.state_database_url, write=True)
+    state.migrate(engine)
+    app.migrations.migrate(engine)
+    engine.dispose()
+    hands = Hands()
+    database = state.Database.open(settings.state_database_url)
+    resources = change(
+        replace(Resources(settings=settings, database=database), clock=hands.now, monotonic=hands.monotonic)
+    )
+    try:
+        api = Api(create_app(resources, extra_routes=list(routes)), resources, hands)
+        async with AsyncTestClient(api.app, base_url=BASE_URL, raise_server_exceptions=False) as client:
+            api._anonymous = client
+            yield api
+    finally:
+        await database.close()
