@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select, update
 
-from state import receipts, tables
+from state import receipts, statements, tables
 from state.cancel import cancel_active
 from state.errors import NotFound, NothingToResume, Refused, ThreadBusy
 from state.ids import ExecutionId, new_id
@@ -66,7 +66,7 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     if replay is not None:
         return Acceptance(run=None, replay=replay)
     thread = _thread(connection, offer, now_us)
-    active = _active_runs(connection, thread.number)
+    active = connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
     execution_id = ExecutionId(new_id(now_us))
@@ -100,8 +100,8 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
 def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: ExecutionId, now_us: int) -> Run:
     """The row of a new pending run."""
     run_id = new_id(now_us)
-    connection.execute(
-        insert(tables.run),
+    inserted = connection.execute(
+        insert(tables.run).returning(tables.run.c.number),
         {
             "run_id": run_id,
             "tenant_id": offer.tenant_id,
@@ -120,11 +120,7 @@ def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: 
             "hidden": False,
         },
     )
-    row = connection.execute(
-        select(tables.run, tables.thread.c.thread_id)
-        .join(tables.thread, tables.thread.c.number == tables.run.c.thread)
-        .where(tables.run.c.run_id == run_id)
-    ).one()
+    row = connection.execute(statements.RUN, {"run": inserted.scalar_one()}).one()
     return run_of(row)
 
 
@@ -147,15 +143,6 @@ def _thread(connection: Connection, offer: Offer, now_us: int) -> Any:
         now_us=now_us,
         expires_at_us=offer.expires_at_us,
     )
-
-
-def _active_runs(connection: Connection, thread: int) -> bool:
-    statement = select(tables.run.c.number).where(
-        tables.run.c.thread == thread,
-        tables.run.c.status.in_([RunStatus.PENDING, RunStatus.RUNNING]),
-        tables.run.c.hidden.is_(False),
-    )
-    return connection.execute(statement.limit(1)).first() is not None
 
 
 def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:

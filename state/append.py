@@ -1,4 +1,4 @@
-"""The hot statement: append entries under a fence.
+"""The hot path: append entries under a fence, spoken to the driver itself.
 
 The UPDATE takes the thread's row lock with the fence and the expected head in its condition; a stale holder moves no
 row and therefore inserts nothing. Its RETURNING brings the inbox counter along, so a holder learns of a cancellation
@@ -11,9 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-__all__ = ["ENTRY_COLUMNS", "Append", "append_batch"]
-
-ENTRY_COLUMNS = ("thread", "seq", "branch", "run", "fence", "at", "kind", "salt", "payload", "digest")
+__all__ = ["Append", "append_batch", "commit_appends"]
 
 _ADVANCE = (
     "UPDATE thread SET head_seq = ?, head_digest = ? WHERE number = ? AND fence = ? AND head_seq = ? RETURNING inbox"
@@ -26,7 +24,7 @@ _INSERT = (
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Rows to append after `expected_seq`; each row has the columns ENTRY_COLUMNS."""
+    """Rows to append after `expected_seq`: (thread, seq, branch, run, fence, at, kind, salt, payload, digest) each."""
 
     thread: int
     fence: int
@@ -37,8 +35,28 @@ class Append:
 
 
 def append_batch(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
-    """Append each in order; the inbox counter of its thread, or None where the fence or the head had moved."""
+    """Append each in order, inside the connection's transaction.
+
+    Returns the inbox counter of each thread, or None where the fence or the head had moved.
+    """
+    return _append(connection.connection.driver_connection, appends)
+
+
+def commit_appends(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
+    """`append_batch` in a transaction of its own, without the toolkit's ceremony, which costs as much as the commit."""
     driver: Any = connection.connection.driver_connection
+    driver.execute("BEGIN IMMEDIATE")
+    try:
+        outcomes = _append(driver, appends)
+        driver.execute("COMMIT")
+    except BaseException:
+        if driver.in_transaction:
+            driver.execute("ROLLBACK")
+        raise
+    return outcomes
+
+
+def _append(driver: Any, appends: Sequence[Append]) -> list[int | None]:
     outcomes: list[int | None] = []
     cursor = driver.cursor()
     for each in appends:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select, update
 
-from state import tables
+from state import statements, tables
 from state.run import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
@@ -49,13 +49,8 @@ def cancel_active(
 
 def refresh_status(connection: Connection, thread: int, now_us: int) -> None:
     """Bring a thread's status in line after its last unfinished run ended without a turn."""
-    run, wait = tables.run.c, tables.wait.c
-    active = connection.execute(
-        select(run.number).where(
-            run.thread == thread, run.status.in_([RunStatus.PENDING, RunStatus.RUNNING]), run.hidden.is_(False)
-        )
-    ).first()
-    if active is not None:
+    wait = tables.wait.c
+    if connection.execute(statements.ACTIVE, {"thread": thread}).first() is not None:
         return
     waiting = connection.execute(select(wait.wait_id).where(wait.thread == thread, wait.status == "open")).first()
     status = ThreadStatus.INTERRUPTED if waiting else ThreadStatus.IDLE

@@ -8,12 +8,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from state import tables
+from state import statements, tables
 from state.instants import database_now_us
 from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
-from state.run import RunStatus, ThreadStatus
+from state.run import RunStatus
 
 __all__ = ["Claim", "Inbox", "beat", "bury", "claim", "enrol", "next_due_us", "read_inbox"]
 
@@ -70,9 +70,9 @@ def claim(connection: Connection, worker_id: str, agents: Collection[str], count
     A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished. An orphan is a
     running run whose thread's owner has no live lease. `agents` names what this worker can run.
     """
-    candidates = _orphans(connection, agents, count_max)
+    candidates = _candidates(connection, statements.ORPHANS, agents, count_max)
     if len(candidates) < count_max:
-        candidates += _due(connection, agents, count_max - len(candidates))
+        candidates += _candidates(connection, statements.DUE, agents, count_max - len(candidates))
     return [_take(connection, worker_id, run, thread) for run, thread in candidates]
 
 
@@ -87,84 +87,25 @@ def next_due_us(connection: Connection) -> int | None:
 
 def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
     """The holder's run as it is now, and the answers that the journal does not have yet; None once it was deleted."""
-    row = connection.execute(_runs().where(tables.run.c.number == run)).one_or_none()
+    row = connection.execute(statements.RUN, {"run": run}).one_or_none()
     if row is None:
         return None
     return Inbox(run=run_of(row), answers=_unfolded(connection, thread))
 
 
-def _unfolded(connection: Connection, thread: int) -> tuple[Wait, ...]:
-    wait = tables.wait.c
-    rows = connection.execute(
-        select(tables.wait, tables.thread.c.thread_id)
-        .join(tables.thread, tables.thread.c.number == wait.thread)
-        .where(wait.thread == thread, wait.status == "answered", wait.folded.is_(False))
-        .order_by(wait.answered_at, wait.wait_id)
-    )
-    return tuple(wait_of(each) for each in rows)
-
-
-def _runs() -> Select[Any]:
-    return select(tables.run, tables.thread.c.thread_id).join(
-        tables.thread, tables.thread.c.number == tables.run.c.thread
-    )
-
-
-def _orphans(connection: Connection, agents: Collection[str], count_max: int) -> list[tuple[int, int]]:
-    run, thread, worker = tables.run.c, tables.thread.c, tables.worker.c
-    alive = exists().where(and_(worker.worker_id == thread.owner, worker.lease_until > database_now_us()))
-    rows = connection.execute(
-        select(run.number, run.thread)
-        .join(tables.thread, thread.number == run.thread)
-        .where(run.status == RunStatus.RUNNING, run.assistant.in_(list(agents)), or_(thread.owner.is_(None), ~alive))
-        .order_by(run.number)
-        .limit(count_max)
-        .with_for_update(of=tables.thread, skip_locked=True)
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
-def _due(connection: Connection, agents: Collection[str], count_max: int) -> list[tuple[int, int]]:
-    run, thread = tables.run.c, tables.thread.c
-    earlier = tables.run.alias("earlier")
-    blocked = exists().where(
-        and_(
-            earlier.c.thread == run.thread,
-            earlier.c.number < run.number,
-            earlier.c.status.in_([RunStatus.PENDING, RunStatus.RUNNING]),
-            earlier.c.hidden.is_(False),
-        )
-    )
-    rows = connection.execute(
-        select(run.number, run.thread)
-        .join(tables.thread, thread.number == run.thread)
-        .where(
-            run.status == RunStatus.PENDING,
-            run.due_at <= database_now_us(),
-            run.hidden.is_(False),
-            run.assistant.in_(list(agents)),
-            thread.owner.is_(None),
-            ~blocked,
-        )
-        .order_by(run.due_at, run.number)
-        .limit(count_max)
-        .with_for_update(of=tables.thread, skip_locked=True)
-    )
+def _candidates(
+    connection: Connection, statement: Select[Any], agents: Collection[str], count_max: int
+) -> list[tuple[int, int]]:
+    rows = connection.execute(statement, {"agents": list(agents), "count_max": count_max})
     return [(row[0], row[1]) for row in rows]
 
 
 def _take(connection: Connection, worker_id: str, run: int, thread: int) -> Claim:
-    now = connection.execute(select(database_now_us())).scalar_one()
-    connection.execute(
-        update(tables.thread)
-        .where(tables.thread.c.number == thread)
-        .values(owner=worker_id, fence=tables.thread.c.fence + 1, status=ThreadStatus.BUSY, updated_at=now)
-    )
-    connection.execute(
-        update(tables.run)
-        .where(tables.run.c.number == run)
-        .values(status=RunStatus.RUNNING, attempts=tables.run.c.attempts + 1, parked=None, updated_at=now)
-    )
-    row = connection.execute(_runs().where(tables.run.c.number == run)).one()
-    held = connection.execute(select(tables.thread).where(tables.thread.c.number == thread)).one()
+    held = connection.execute(statements.TAKE_THREAD, {"thread": thread, "worker_id": worker_id}).one()
+    connection.execute(statements.TAKE_RUN, {"run": run})
+    row = connection.execute(statements.RUN, {"run": run}).one()
     return Claim(run=run_of(row), thread=thread_of(held), answers=_unfolded(connection, thread))
+
+
+def _unfolded(connection: Connection, thread: int) -> tuple[Wait, ...]:
+    return tuple(wait_of(each) for each in connection.execute(statements.UNFOLDED, {"thread": thread}))

@@ -14,7 +14,7 @@ from state import entry as entries
 from state.entry import Entry, Failure, Outcome, Recorded
 from state.ids import ExecutionId, StepKey, tool_step
 from state.message import Message, ToolCall
-from state.transcript import merge, result_message, unanswered_calls
+from state.transcript import result_message, unanswered_calls
 
 __all__ = ["Call", "Execution", "Node", "Position", "ThreadState", "fold"]
 
@@ -102,12 +102,17 @@ class ThreadState:
     """The state of a thread after `seq`. `apply` moves it by one entry."""
 
     seq: int = 0
-    messages: list[Message] = field(default_factory=list)
+    by_id: dict[str, Message] = field(default_factory=dict)  #: in order; a message of the same id takes the old place
     next: Node | None = None
     calls: dict[StepKey, Call] = field(default_factory=dict)
     execution: Execution | None = None
     position: Position | None = None
     failure: Failure | None = None  #: why the last run failed
+
+    @property
+    def messages(self) -> list[Message]:
+        """The transcript."""
+        return list(self.by_id.values())
 
     @property
     def open_calls(self) -> list[Call]:
@@ -119,10 +124,20 @@ class ThreadState:
         """Calls that a person is asked about."""
         return [each for each in self.calls.values() if each.wait_open]
 
+    @property
+    def last_type(self) -> str | None:
+        """The type of the last message."""
+        last = next(reversed(self.by_id.values()), None)
+        return None if last is None else last.type
+
+    def merge(self, messages: Iterable[Message]) -> None:
+        """Append messages, or put them in the place of those that have their ids."""
+        self.by_id.update((each.id, each) for each in messages)
+
     def snapshot(self) -> "ThreadState":
         """A copy that later entries do not change."""
         twin = copy.copy(self)
-        twin.messages = list(self.messages)
+        twin.by_id = dict(self.by_id)
         twin.calls = {key: copy.copy(call) for key, call in self.calls.items()}
         twin.execution = copy.copy(self.execution)
         return twin
@@ -199,7 +214,7 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         )
     state.failure = None
     if entry.messages:
-        merge(state.messages, entry.messages)
+        state.merge(entry.messages)
         state.next = "model"
         state.calls = {}
         _mark(state, at, "input")
@@ -230,7 +245,7 @@ def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
 def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied) -> None:
     execution = state.execution
     message = entry.message
-    merge(state.messages, (message,))
+    state.merge((message,))
     ordinal = 1
     if execution is not None:
         execution.model_count += 1
@@ -283,7 +298,7 @@ def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned
     if state.open_calls:
         return
     # In the order of the calls, whichever came back first: the transcript is the same in every replay.
-    merge(state.messages, [each.result for each in state.calls.values() if each.result is not None])
+    state.merge(each.result for each in state.calls.values() if each.result is not None)
     state.calls = {}
     state.next = "model"
     _mark(state, at, "loop")
@@ -297,9 +312,9 @@ def _run_settled(state: ThreadState, entry: entries.RunSettled) -> None:
 
 
 def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated) -> None:
-    removed = set(entry.removed)
-    state.messages = [each for each in state.messages if each.id not in removed]
-    merge(state.messages, entry.messages)
+    for message_id in entry.removed:
+        state.by_id.pop(message_id, None)
+    state.merge(entry.messages)
     known = {each.call.id: each for each in state.calls.values()}
     state.calls = {}
     for index, call in enumerate(unanswered_calls(state.messages)):
@@ -307,7 +322,7 @@ def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated
         new = Call(step_key=StepKey(f"{tool_step(0, index)}-{at.seq}"), call=call)
         kept = known.get(call.id, new)
         state.calls[kept.step_key] = kept
-    last = state.messages[-1].type if state.messages else "ai"
+    last = state.last_type or "ai"
     if state.open_calls:
         state.next = "tools"
     elif last == "ai" or entry.as_node == "model":

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, insert, select, update
 
-from state import tables
+from state import statements, tables
 from state.append import Append, append_batch
 from state.entry import Failure, WaitOpened
 from state.errors import LeaseLost, Overtaken, ThreadGone
 from state.ids import ExecutionId
-from state.instants import FAR_US
 from state.lineage import Lineage
 from state.records import Thread
 from state.run import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
@@ -128,44 +127,32 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
 
 
 def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
-    cancel = connection.execute(select(tables.run.c.cancel).where(tables.run.c.number == run)).scalar_one()
-    if cancel == CancelAction.ROLLBACK and ending.status in SETTLED and not ending.hidden:
-        raise Overtaken(run)
-    # A cancellation that came while the run was being parked would otherwise wait for what the run waits for.
-    parked = None if cancel else ending.parked
+    if ending.status in SETTLED and not ending.hidden:
+        cancel = connection.execute(statements.CANCEL, {"run": run}).scalar_one()
+        if cancel == CancelAction.ROLLBACK:
+            raise Overtaken(run)
     error = None if ending.failure is None else msgspec.json.encode(ending.failure).decode()
     connection.execute(
-        update(tables.run)
-        .where(tables.run.c.number == run)
-        .values(
-            status=ending.status,
-            reason=ending.reason,
-            error=error,
-            parked=parked,
-            due_at=FAR_US if parked is ParkReason.IN_DOUBT else 0 if cancel else ending.due_at_us,
-            hidden=ending.hidden,
-            updated_at=now_us,
-        )
+        statements.END_RUN,
+        {
+            "run": run,
+            "to_status": ending.status,
+            "to_reason": ending.reason,
+            "to_error": error,
+            "to_parked": ending.parked,
+            "to_due_at": statements.due_at_of(ending.parked, ending.due_at_us),
+            "to_hidden": ending.hidden,
+            "now_us": now_us,
+        },
     )
-    waiting = connection.execute(
-        select(tables.run.c.number)
-        .where(
-            tables.run.c.thread == thread.number,
-            tables.run.c.number != run,
-            tables.run.c.status == RunStatus.PENDING,
-            tables.run.c.hidden.is_(False),
-        )
-        .limit(1)
-    ).first()
+    waiting = connection.execute(statements.OTHER_PENDING, {"thread": thread.number, "run": run}).first()
     status = ThreadStatus.BUSY if waiting and ending.parked is None else ending.thread_status
     connection.execute(
-        update(tables.thread)
-        .where(tables.thread.c.number == thread.number)
-        .values(
-            owner=None,
-            status=status,
-            error=error if status is ThreadStatus.ERROR else None,
-            updated_at=now_us,
-            state_updated_at=now_us,
-        )
+        statements.END_THREAD,
+        {
+            "thread_number": thread.number,
+            "to_status": status,
+            "to_error": error if status is ThreadStatus.ERROR else None,
+            "now_us": now_us,
+        },
     )

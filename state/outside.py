@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from state import chain, receipts, tables
+from state import chain, receipts, statements, tables
 from state.append import Append, append_batch
 from state.entry import Entry, Recorded, kind_of
 from state.errors import Conflict, ThreadBusy
@@ -18,7 +18,7 @@ from state.lineage import visible
 from state.moves import Fork, Move, apply_move
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
-from state.run import RunStatus, ThreadStatus
+from state.run import ThreadStatus
 from state.threads import create_thread, get_thread
 
 __all__ = ["Update", "copy_thread", "update_state"]
@@ -38,15 +38,7 @@ class Update:
 def update_state(connection: Connection, change: Update, now_us: int) -> Recorded:
     """Append the entry. Raises ThreadBusy while a run is unfinished, Conflict when the thread has moved meanwhile."""
     thread = change.thread
-    run = tables.run.c
-    active = connection.execute(
-        select(run.number).where(
-            run.thread == thread.number,
-            run.status.in_([RunStatus.PENDING, RunStatus.RUNNING]),
-            run.hidden.is_(False),
-        )
-    ).first()
-    if active is not None:
+    if connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None:
         raise ThreadBusy(thread.thread_id)
     row = connection.execute(
         update(tables.thread)

@@ -1,24 +1,12 @@
-"""Transcripts: merging messages, the message that a tool result becomes, and calls that nobody has answered."""
+"""Transcripts: the message that a tool result becomes, and calls that nobody has answered."""
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from state.entry import ToolReturned
 from state.message import Message, ToolCall
 
-__all__ = ["merge", "result_message", "unanswered_calls"]
-
-
-def merge(messages: list[Message], new: Iterable[Message]) -> None:
-    """Append, or replace the message of the same id in its place."""
-    places = {each.id: index for index, each in enumerate(messages)}
-    for each in new:
-        if each.id in places:
-            messages[places[each.id]] = each
-        else:
-            places[each.id] = len(messages)
-            messages.append(each)
+__all__ = ["result_message", "unanswered_calls"]
 
 
 def unanswered_calls(messages: list[Message]) -> list[ToolCall]:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from state.append import Append, append_batch
+from state.append import Append, append_batch, commit_appends
 
 __all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer"]
 
@@ -113,9 +113,12 @@ class Writer:
 
     def _commit(self, connection: Connection, batch: list[_Item]) -> Connection:
         try:
-            with connection.begin():
-                for group in _runs_of_appends(batch):
-                    _apply(connection, group)
+            if all(isinstance(item.work, Append) for item in batch):
+                _answer_appends(batch, commit_appends(connection, _appends(batch)))
+            else:
+                with connection.begin():
+                    for group in _runs_of_appends(batch):
+                        _apply(connection, group)
             self.commit_count += 1
         except Exception as error:
             connection = self._recover(connection)
@@ -152,12 +155,19 @@ def _runs_of_appends(batch: list[_Item]) -> list[list[_Item]]:
     return groups
 
 
+def _appends(group: Sequence[_Item]) -> list[Append]:
+    return [item.work for item in group if isinstance(item.work, Append)]
+
+
+def _answer_appends(group: Sequence[_Item], outcomes: Sequence[int | None]) -> None:
+    for item, outcome in zip(group, outcomes, strict=True):
+        item.result = outcome
+
+
 def _apply(connection: Connection, group: Sequence[_Item]) -> None:
     first = group[0].work
     if isinstance(first, Append):
-        appends = [item.work for item in group if isinstance(item.work, Append)]
-        for item, outcome in zip(group, append_batch(connection, appends), strict=True):
-            item.result = outcome
+        _answer_appends(group, append_batch(connection, _appends(group)))
         return
     try:
         with connection.begin_nested():

@@ -204,7 +204,7 @@ def _pause(state: ThreadState, run: Run, execution: Execution) -> Settle | None:
     position = state.position
     finished = None
     if position is not None and position.source == "loop" and position.run == run.number:
-        finished = "model" if state.messages and state.messages[-1].type == "ai" else "tools"
+        finished = "model" if state.last_type == "ai" else "tools"
     if node in before or "*" in before or (finished and (finished in after or "*" in after)):
         return Settle(
             status=RunStatus.SUCCESS,
