@@ -3,7 +3,7 @@
 import pytest
 
 from state.message import Message
-from workers.models import DEFAULT_MODEL, OFFLINE_MODEL, ModelRequest, ModelSettingRefused, create_model
+from workers.models import OFFLINE_MODEL, ModelRequest, ModelSettingRefused, create_model
 
 
 @pytest.mark.parametrize(
@@ -11,17 +11,16 @@ from workers.models import DEFAULT_MODEL, OFFLINE_MODEL, ModelRequest, ModelSett
     [
         (None, None, None, OFFLINE_MODEL),
         ("", "", "", OFFLINE_MODEL),
-        ("offline", None, None, OFFLINE_MODEL),
+        (None, "sk-x", "https://models.invalid/v1", OFFLINE_MODEL),
         ("offline", "sk-x", "https://models.invalid/v1", OFFLINE_MODEL),
         ("mine/small:4b", "sk-x", None, "mine/small:4b"),
-        (None, "sk-x", None, DEFAULT_MODEL),
-        ("mine", "none", "http://localhost:1/v1", "mine"),
+        ("mine", None, "http://localhost:1/v1", "mine"),
     ],
 )
 async def test_the_settings_name_a_model(
     model: str | None, api_key: str | None, base_url: str | None, name: str
 ) -> None:
-    """Without a key the offline model serves, with one the model that is named, or the default."""
+    """The offline model serves unless another is named, and a key or a server for it is known."""
     chosen = create_model(model=model, api_key=api_key, base_url=base_url)
 
     assert chosen.name == name
@@ -34,8 +33,7 @@ async def test_the_settings_name_a_model(
 @pytest.mark.parametrize(
     ("model", "api_key", "base_url", "sentence"),
     [
-        ("mine", None, None, "THREADMARK_MODEL is 'mine' and OPENAI_API_KEY is not: set the key"),
-        (None, None, "http://localhost:1/v1", "OPENAI_BASE_URL is set and OPENAI_API_KEY is not: set the key"),
+        ("mine", None, None, "THREADMARK_MODEL is 'mine' and OPENAI_API_KEY is not set: set the key, set OPENAI_BASE"),
         ("my model", "sk-x", None, "a model's name has no blanks"),
         ("m" * 201, "sk-x", None, "200 signs at most"),
         ("mine", "sk-x", "localhost:1", "OPENAI_BASE_URL must begin with http:// or https://"),

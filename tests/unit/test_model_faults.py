@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
 from state.message import Message, ToolCall, Usage
 from tests.faulty_model import FaultyTransport, chunk, event, model_behind, stream_of
-from workers.models import ModelRefused, ModelReply, ModelRequest, ModelUnavailable, ReplyTooLarge, client
+from workers.models import ModelError, ModelRefused, ModelReply, ModelRequest, ModelUnavailable, ReplyTooLarge, client
 from workers.models.assembly import REPLY_SIZE_MAX, TOOL_CALL_COUNT_MAX
 from workers.models.faults import retry_after_s
 from workers.models.usage import reply_token_count, request_token_count
@@ -269,6 +270,65 @@ async def test_ids_that_are_empty_or_taken_are_replaced() -> None:
 
     assert [each.id for each in reply.tool_calls] == ["a", "new_1", "new_2", "new_3", "new_4", "b"]
     assert reply.invalid_calls == {}
+
+
+async def test_ids_that_no_server_takes_back_are_replaced() -> None:
+    """Blanks, control signs, other scripts, and more than 128 signs."""
+    reply, _ = await reply_to(
+        calls(*(call(index, each) for index, each in enumerate(("a b", "a\x00", "é", "x" * 129))))
+    )
+
+    assert [each.id for each in reply.tool_calls] == ["new_1", "new_2", "new_3", "new_4"]
+
+
+async def test_arguments_may_come_as_an_object() -> None:
+    """Some servers send the object and not its text."""
+    reply, _ = await reply_to(calls({"index": 0, "id": "a", "function": {"name": "f", "arguments": {"n": [1]}}}))
+
+    assert reply.tool_calls == (ToolCall("a", "f", {"n": [1]}),)
+
+
+PLACES: list[tuple[str | int, ...]] = [
+    ("model",),
+    ("usage",),
+    ("usage", "prompt_tokens"),
+    ("choices",),
+    ("choices", 0),
+    ("choices", 0, "index"),
+    ("choices", 0, "finish_reason"),
+    ("choices", 0, "delta"),
+    ("choices", 0, "delta", "content"),
+    ("choices", 0, "delta", "tool_calls"),
+    ("choices", 0, "delta", "tool_calls", 0),
+    ("choices", 0, "delta", "tool_calls", 0, "index"),
+    ("choices", 0, "delta", "tool_calls", 0, "id"),
+    ("choices", 0, "delta", "tool_calls", 0, "function"),
+    ("choices", 0, "delta", "tool_calls", 0, "function", "name"),
+    ("choices", 0, "delta", "tool_calls", 0, "function", "arguments"),
+]
+ODD: list[Any] = [None, True, -1, 2.5, 10**30, "", "text", "\ud800", [], [1], [[]], {}, {"a": 1}, {"index": "x"}]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: ".".join(map(str, place)))
+async def test_a_wrong_type_anywhere_is_mended_or_refused(place: tuple[str | int, ...]) -> None:
+    """Whatever stands in a chunk, the reply can be journaled and read back, or the call fails as a model call fails."""
+    transport = FaultyTransport([])
+    model = model_behind(transport)
+    for odd in ODD:
+        body: Any = json.loads(
+            chunk({"content": "a", "tool_calls": [call(0, "c")]}, usage=dict(USAGE))[len("data: ") :]
+        )
+        inner = body
+        for step in place[:-1]:
+            inner = inner[step]
+        inner[place[-1]] = odd
+        transport.parts = [event(json.dumps(body)), chunk({}, "stop")]
+        try:
+            reply = await model.reply(REQUEST, lambda _: None)
+        except ModelError:
+            continue
+        assert msgspec.json.decode(msgspec.json.encode(reply), type=ModelReply) == reply
+    await model.close()
 
 
 async def test_calls_under_one_index_are_told_apart() -> None:

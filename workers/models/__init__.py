@@ -1,6 +1,6 @@
 """Models: what is asked of them, what they answer, the real ones and the offline one."""
 
-from workers.models.choice import DEFAULT_MODEL, ModelSettingRefused, create_model
+from workers.models.choice import ModelSettingRefused, create_model
 from workers.models.client import ChatModel
 from workers.models.errors import ModelError, ModelRefused, ModelUnavailable, PromptInvalid, ReplyTooLarge
 from workers.models.exchange import ModelReply, ModelRequest
@@ -9,7 +9,6 @@ from workers.models.prompt import check_call_results, to_openai
 from workers.models.script import offline_reply
 
 __all__ = [
-    "DEFAULT_MODEL",
     "OFFLINE_MODEL",
     "ChatModel",
     "ModelError",

@@ -5,12 +5,13 @@ repeated from an earlier turn; several calls under one index; names that no late
 in two. What cannot be mended is refused or marked invalid, never passed on.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import Choice, ChoiceDeltaToolCall
+from openai.types.chat.chat_completion_chunk import Choice, ChoiceDeltaToolCall, ChoiceDeltaToolCallFunction
 
 from state.message import ToolCall, Usage
 from workers.models.errors import ModelRefused, ModelUnavailable, ReplyTooLarge
@@ -22,7 +23,10 @@ REPLY_SIZE_MAX = 1024 * 1024  #: bytes of UTF-8: the text, and the names and arg
 TOOL_CALL_COUNT_MAX = 128  #: calls of one reply
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+_ID = re.compile(r"[!-~]{1,128}")
 _NAME_LENGTH_MAX = 64
+_MODEL_LENGTH_MAX = 200
+_COUNT_MAX = 2**53
 _SHOWN_LENGTH_MAX = 200
 _HIGH_SURROGATES = ("\ud800", "\udbff")
 
@@ -69,15 +73,11 @@ class Assembly:
 
         Raises ReplyTooLarge past a bound, and ModelRefused for a chunk that is none.
         """
-        if not isinstance(chunk, ChatCompletionChunk):
-            raise ModelRefused("the model's server streams something that is no chat completion")
-        self.model = chunk.model or self.model
-        if chunk.usage is not None:
-            self.usage = Usage(
-                input_tokens=chunk.usage.prompt_tokens or 0, output_tokens=chunk.usage.completion_tokens or 0
-            )
-        added = [self._feed_choice(each) for each in chunk.choices or () if each.index in (0, None)]
-        return "".join(added)
+        try:
+            return self._feed(chunk)
+        except (AttributeError, TypeError) as error:
+            # The client builds chunks from whatever the server sends, without a check of their types.
+            raise ModelRefused("the model's server streams something that is no chat completion") from error
 
     def end(self) -> str:
         """Take the end of the stream and return the text that was held back, if any.
@@ -94,12 +94,12 @@ class Assembly:
     def tool_calls(
         self, taken: Iterable[str], new_id: Callable[[], str]
     ) -> tuple[tuple[ToolCall, ...], dict[str, str]]:
-        """The calls, and why some of them are invalid, by id. An id that is empty or in `taken` is replaced."""
+        """The calls, and why some of them are invalid, by id. An id that is unfit or in `taken` is replaced."""
         used = set(taken)
         calls: list[ToolCall] = []
         invalid: dict[str, str] = {}
         for each in self._calls:
-            call_id = each.id if each.id and each.id not in used else new_id()
+            call_id = each.id if _ID.fullmatch(each.id) and each.id not in used else new_id()
             used.add(call_id)
             name, arguments, why = _read(each)
             calls.append(ToolCall(id=call_id, name=name, arguments=arguments))
@@ -107,15 +107,24 @@ class Assembly:
                 invalid[call_id] = why
         return tuple(calls), invalid
 
+    def _feed(self, chunk: ChatCompletionChunk) -> str:
+        self.model = _whole(_text_of(chunk.model)[:_MODEL_LENGTH_MAX]) or self.model
+        if chunk.usage is not None:
+            self.usage = Usage(
+                input_tokens=_count_of(chunk.usage.prompt_tokens),
+                output_tokens=_count_of(chunk.usage.completion_tokens),
+            )
+        return "".join([self._feed_choice(each) for each in chunk.choices or () if each.index in (0, None)])
+
     def _feed_choice(self, choice: Choice) -> str:
-        self.finish_reason = choice.finish_reason or self.finish_reason
+        self.finish_reason = _whole(_text_of(choice.finish_reason)[:_NAME_LENGTH_MAX]) or self.finish_reason
         delta = choice.delta
         if not delta:
             return ""  # some servers leave it out of the last chunk
         for call in delta.tool_calls or ():
             self._feed_call(call)
-        said = delta.content or delta.refusal
-        return self._feed_text(said) if isinstance(said, str) and said else ""
+        said = _text_of(delta.content) or _text_of(delta.refusal)
+        return self._feed_text(said) if said else ""
 
     def _feed_text(self, delta: str) -> str:
         self._grow(delta)
@@ -130,18 +139,17 @@ class Assembly:
         return text
 
     def _feed_call(self, delta: ChoiceDeltaToolCall) -> None:
-        index = delta.index or 0
-        name = (delta.function.name if delta.function else None) or ""
+        index, call_id = delta.index or 0, _text_of(delta.id)
+        name, arguments = ("", "") if not delta.function else _function_of(delta.function)
         call = self._by_index.get(index)
         # Some servers send whole calls that all have the index 0: another id with a name is another call.
-        if call is None or (delta.id and call.id and delta.id != call.id and name):
+        if call is None or (call_id and call.id and call_id != call.id and name):
             if len(self._calls) == TOOL_CALL_COUNT_MAX:
                 raise ReplyTooLarge("tool calls", TOOL_CALL_COUNT_MAX)
-            call = self._by_index[index] = _Call(id=delta.id or "")
+            call = self._by_index[index] = _Call(id=call_id)
             self._calls.append(call)
-        call.id = call.id or delta.id or ""
+        call.id = call.id or call_id
         call.name = call.name or name
-        arguments = (delta.function.arguments if delta.function else None) or ""
         self._grow(name + arguments)
         call.arguments.append(arguments)
 
@@ -149,6 +157,22 @@ class Assembly:
         self._size += len(text.encode("utf-8", "surrogatepass"))
         if self._size > REPLY_SIZE_MAX:
             raise ReplyTooLarge("bytes", REPLY_SIZE_MAX)
+
+
+def _text_of(value: object) -> str:
+    """The value if it is text; anything else counts as left out."""
+    return value if isinstance(value, str) else ""
+
+
+def _count_of(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value <= _COUNT_MAX else 0
+
+
+def _function_of(function: ChoiceDeltaToolCallFunction) -> tuple[str, str]:
+    """Name and arguments; some servers send the arguments as an object and not as its text."""
+    arguments: object = function.arguments
+    written = json.dumps(arguments) if isinstance(arguments, dict) else _text_of(arguments)
+    return _text_of(function.name), written
 
 
 def _read(call: _Call) -> tuple[str, dict[str, object], str | None]:

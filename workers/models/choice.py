@@ -1,14 +1,11 @@
 """Which model serves: the one that the settings name, or the offline model.
 
-| THREADMARK_MODEL | OPENAI_API_KEY | serves |
-| --- | --- | --- |
-| unset | unset | the offline model |
-| `offline` | either | the offline model |
-| unset | set | `DEFAULT_MODEL` |
-| a name | set | that model |
-| a name | unset | nothing: refused, a key is missing |
-
-`OPENAI_BASE_URL` without a key is refused too, unless the model is `offline`.
+| THREADMARK_MODEL | OPENAI_API_KEY | OPENAI_BASE_URL | serves |
+| --- | --- | --- | --- |
+| unset or `offline` | either | either | the offline model: a key alone calls, and pays, nobody |
+| a name | set | unset | that model at OpenAI |
+| a name | either | set | that model at that server |
+| a name | unset | unset | nothing: refused, a key is missing |
 """
 
 import re
@@ -25,9 +22,10 @@ from workers.models.client import (
 )
 from workers.models.offline import OFFLINE_MODEL, OfflineTransport
 
-__all__ = ["DEFAULT_MODEL", "ModelSettingRefused", "create_model"]
+__all__ = ["ModelSettingRefused", "create_model"]
 
-DEFAULT_MODEL = "gpt-5.4-mini"
+_OPENAI = "https://api.openai.com/v1"
+_NO_KEY = "no-key-needed"  #: the client sends a key always; a server of one's own looks at none
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
 _CONNECTION_COUNT_MAX = 100
 _TIMEOUT = httpx2.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S)
@@ -49,16 +47,16 @@ def create_model(
 
     Raises ModelSettingRefused.
     """
-    if model == OFFLINE_MODEL or not (model or api_key or base_url):
+    if not model or model == OFFLINE_MODEL:
         return _offline(word_delay_s, reply_timeout_s)
-    if not api_key:
-        raise ModelSettingRefused(
-            f"{f'THREADMARK_MODEL is {model!r}' if model else 'OPENAI_BASE_URL is set'} and OPENAI_API_KEY is not: set "
-            "the key (any text, where that server asks for none), or set THREADMARK_MODEL=offline"
-        )
-    if model and not _NAME.fullmatch(model):
+    if not _NAME.fullmatch(model):
         raise ModelSettingRefused(
             f"THREADMARK_MODEL is {model[:80]!r}: a model's name has no blanks, 200 signs at most"
+        )
+    if not (api_key or base_url):
+        raise ModelSettingRefused(
+            f"THREADMARK_MODEL is {model!r} and OPENAI_API_KEY is not set: set the key, set OPENAI_BASE_URL to a "
+            "server that asks for none, or set THREADMARK_MODEL=offline"
         )
     if base_url and not _is_http(base_url):
         raise ModelSettingRefused("OPENAI_BASE_URL must begin with http:// or https:// and usually ends in /v1")
@@ -68,9 +66,9 @@ def create_model(
         event_hooks={"response": [bound_response]},
     )
     return ChatModel(
-        name=model or DEFAULT_MODEL,
-        api_key=api_key,
-        base_url=base_url or "https://api.openai.com/v1",
+        name=model,
+        api_key=api_key or _NO_KEY,
+        base_url=base_url or _OPENAI,
         http_client=http_client,
         reply_timeout_s=reply_timeout_s,
     )
