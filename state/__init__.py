@@ -40,7 +40,7 @@ from state.errors import (
     ThreadExists,
     ThreadGone,
 )
-from state.fold import Call, Execution, Node, Position, ThreadState, fold
+from state.fold import apply, fold
 from state.ids import ExecutionId, RunId, StepKey, ThreadId, idempotency_key_of, model_step, new_id, wait_id_of
 from state.instants import FAR_US, from_us, to_us
 from state.journal import Damage, Hand, Journal, read_entries, read_leaves
@@ -67,6 +67,7 @@ from state.runs import (
     list_waits,
     resolve_doubt,
 )
+from state.thread_state import Call, Execution, Node, Position, ThreadState
 from state.threads import (
     SORTS,
     ThreadFilter,
@@ -164,6 +165,7 @@ __all__ = [
     "WaitSuperseded",
     "accept",
     "answer_wait",
+    "apply",
     "beat",
     "bury",
     "cancel_runs",

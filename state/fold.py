@@ -5,159 +5,30 @@ reply has calls without results; nothing is next when a reply asks for nothing. 
 dialect) exists after the input and after each finished node.
 """
 
-import copy
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from state import entry as entries
-from state.entry import Entry, Failure, Outcome, Recorded
-from state.ids import ExecutionId, StepKey, tool_step
-from state.message import Message, ToolCall
+from state.entry import Recorded
+from state.ids import StepKey, tool_step
+from state.thread_state import Call, Execution, Position, ThreadState
 from state.transcript import result_message, unanswered_calls
 
-__all__ = ["Call", "Execution", "Node", "Position", "ThreadState", "fold"]
-
-Node = Literal["model", "tools"]
-
-
-@dataclass(slots=True)
-class Call:
-    """One tool call of the reply that the thread stands at."""
-
-    step_key: StepKey
-    call: ToolCall
-    outcome: Outcome | None = None  #: None while it has no result
-    result: Message | None = None  #: joins the messages when the last call of the reply has one
-    invalid: str | None = None  #: why its arguments cannot be used
-    effect: str | None = None  #: known once an intent is recorded
-    intended_fence: int | None = None  #: the fence under which the last intent was recorded
-    intent_count: int = 0
-    failure_count: int = 0
-    retry_at_us: int = 0
-    last_failure: Failure | None = None
-    ready_turn: int = 0  #: the turn of the execution in which its present attempt could first begin
-    wait_id: str | None = None
-    wait_kind: str | None = None
-    wait_open: bool = False
-    wait_count: int = 0
-    approval: Any = None  #: the answer to its approval, once there is one
-    resolution: Any = None  #: the answer to its doubt, until the next intent
-    answered_by: str | None = None
-
-    def attempt(self, turn_count: int) -> int:
-        """The ordinal of an attempt made now: failures and interrupted turns before it count."""
-        if self.effect == "once":
-            return max(1, self.intent_count)
-        return 1 + self.failure_count + max(0, turn_count - self.ready_turn)
-
-
-@dataclass(slots=True)
-class Execution:
-    """The work that the thread is doing: a run and those that resumed it."""
-
-    execution_id: ExecutionId
-    run: int | None
-    run_id: str
-    assistant: str
-    run_started_at_us: int
-    turn_count: int = 0  #: turns over all its runs
-    ready_turn: int = 1  #: the turn in which the present model call could first begin
-    attempt: int = 0  #: turns of its present run
-    model_count: int = 0
-    step_count: int = 0
-    model_failure_count: int = 0
-    model_retry_at_us: int = 0
-    model_failed: bool = False  #: the model call failed for good
-    model_last_failure: Failure | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
-    tokens_saved: int = 0  #: tokens of recorded replies that a later turn did not pay again
-    settled: bool = False
-    paused_at: Node | None = None
-    pause_taken: bool = False  #: a run went on from the pause, so it does not stop there again
-
-    @property
-    def model_attempt(self) -> int:
-        """The ordinal of a model call made now."""
-        return 1 + self.model_failure_count + max(0, self.turn_count - self.ready_turn)
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A place to look at and to fork from: after the entry at `seq`."""
-
-    seq: int
-    branch: int
-    at_us: int
-    parent: "Position | None" = field(repr=False)
-    source: Literal["input", "loop", "update", "fork"]
-    step: int  #: -1 for the first input, rising by one along the branch
-    next: Node | None
-    run: int | None
-
-
-@dataclass(slots=True)
-class ThreadState:
-    """The state of a thread after `seq`. `apply` moves it by one entry."""
-
-    seq: int = 0
-    by_id: dict[str, Message] = field(default_factory=dict)  #: in order; a message of the same id takes the old place
-    next: Node | None = None
-    calls: dict[StepKey, Call] = field(default_factory=dict)
-    execution: Execution | None = None
-    position: Position | None = None
-    failure: Failure | None = None  #: why the last run failed
-
-    @property
-    def messages(self) -> list[Message]:
-        """The transcript."""
-        return list(self.by_id.values())
-
-    @property
-    def open_calls(self) -> list[Call]:
-        """Calls without a result, in the order in which the model asked."""
-        return [each for each in self.calls.values() if each.outcome is None]
-
-    @property
-    def open_waits(self) -> list[Call]:
-        """Calls that a person is asked about."""
-        return [each for each in self.calls.values() if each.wait_open]
-
-    @property
-    def last_type(self) -> str | None:
-        """The type of the last message."""
-        last = next(reversed(self.by_id.values()), None)
-        return None if last is None else last.type
-
-    def merge(self, messages: Iterable[Message]) -> None:
-        """Append messages, or put them in the place of those that have their ids."""
-        self.by_id.update((each.id, each) for each in messages)
-
-    def snapshot(self) -> "ThreadState":
-        """A copy that later entries do not change."""
-        twin = copy.copy(self)
-        twin.by_id = dict(self.by_id)
-        twin.calls = {key: copy.copy(call) for key, call in self.calls.items()}
-        twin.execution = copy.copy(self.execution)
-        return twin
-
-    def apply(self, recorded: Recorded) -> None:
-        """Move past one entry."""
-        self.seq = recorded.seq
-        _apply(self, recorded, recorded.entry)
+__all__ = ["apply", "fold"]
 
 
 def fold(recorded: Iterable[Recorded], state: ThreadState | None = None) -> ThreadState:
     """The state after the entries (of one lineage, in order), from `state` or from nothing."""
     state = state or ThreadState()
     for each in recorded:
-        state.apply(each)
+        apply(state, each)
     return state
 
 
-def _apply(state: ThreadState, at: Recorded, entry: Entry) -> None:  # noqa: PLR0912 - one arm for each kind
-    """The meaning of each kind of entry."""
+def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm for each kind
+    """Move the state past one entry: the meaning of each kind."""
+    state.seq = at.seq
+    entry = at.entry
     match entry:
         case entries.RunStarted():
             _run_started(state, at, entry)

@@ -17,8 +17,8 @@ from state import (
     visible,
 )
 from state import Wait as AnsweredWait
-from workers.action import close_calls
 from workers.agents import ChatAgent
+from workers.calls import close_calls
 from workers.desk import Desk
 from workers.turn_journal import TurnJournal
 

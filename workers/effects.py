@@ -23,8 +23,9 @@ from state import (
     idempotency_key_of,
     spell,
 )
-from workers.action import CallModel, ask, returned
+from workers.action import CallModel
 from workers.agents import ChatAgent
+from workers.calls import ask, returned
 from workers.desk import Desk
 from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from workers.models.exchange import ModelReply, ModelRequest

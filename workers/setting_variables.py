@@ -155,11 +155,11 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         name="THREADMARK_AGENTS",
         field="agents",
-        default="examples:AGENTS",
-        shown_default="`examples:AGENTS` (assistants `chat` and `refund`)",
+        default="examples.registry:registry",
+        shown_default="`examples.registry:registry` (assistants `chat` and `refund`)",
         read_value=object_reference,
         allowed="module:name of a registry of agents and tools",
-        example="myshop.agents:AGENTS",
+        example="myshop.agents:registry",
         meaning="The agents this server offers as assistants, and their tools.",
     ),
     Variable(

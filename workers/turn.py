@@ -54,7 +54,7 @@ class Turn:
         self._inbox_seen = -1
         self._noticed = False
         self._released = False
-        self._stir = asyncio.Event()
+        self._stir: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     @property
     def thread(self) -> int:
@@ -69,12 +69,12 @@ class Turn:
     def notice(self) -> None:
         """Something came from outside: look into the inbox now, even in the middle of an effect."""
         self._noticed = True
-        self._stir.set()
+        self._rouse()
 
     def release(self) -> None:
         """Let the thread go at once, and abandon the effect that runs."""
         self._released = True
-        self._stir.set()
+        self._rouse()
 
     async def take(self) -> None:
         """Move the run until it settles or parks, or until this worker lets go."""
@@ -146,13 +146,8 @@ class Turn:
 
     async def _next_done(self, journal: TurnJournal, running: set[_Running]) -> tuple[set[_Running], set[_Running]]:
         """The steps that ended; none when something stirred, or the run's time is up."""
-        stirred = asyncio.create_task(self._stir.wait())
-        try:
-            done, _ = await asyncio.wait(
-                {*running, stirred}, timeout=self._time_left_s(journal), return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            stirred.cancel()
+        waiting: list[asyncio.Future[Any]] = [*running, self._stir]
+        done, _ = await asyncio.wait(waiting, timeout=self._time_left_s(journal), return_when=asyncio.FIRST_COMPLETED)
         ended = {task for task in running if task in done}
         return ended, running - ended
 
@@ -164,9 +159,10 @@ class Turn:
         return max(0.0, self._agent.limits.wall_time_s_max - used_s)
 
     async def _has_to_stop(self, journal: TurnJournal) -> bool:
-        self._stir.clear()
         if self._released:
             return True
+        if self._stir.done():
+            self._stir = asyncio.get_running_loop().create_future()
         await self._look(journal)
         return self._run.cancel is not None or self._time_left_s(journal) <= 0
 
@@ -182,6 +178,10 @@ class Turn:
             raise LeaseLost(self._claim.thread.thread_id, journal.fence)
         self._run = inbox.run
         fold_answers(journal, inbox.answers)
+
+    def _rouse(self) -> None:
+        if not self._stir.done():
+            self._stir.set_result(None)
 
     async def _settle(self, journal: TurnJournal, action: Settle) -> None:
         journal.note(

@@ -16,6 +16,7 @@ from state import (
     WaitAnswered,
     WaitOpened,
     WaitSuperseded,
+    apply,
 )
 from workers.desk import Desk
 from workers.feed import Flash
@@ -62,7 +63,7 @@ class TurnJournal:
             self._emitted = []
         self._flash_ordinal = 0
         recorded = self._hand.note(entry)
-        self.state.apply(recorded)
+        apply(self.state, recorded)
         match entry:
             case WaitOpened():
                 self._opened.append(entry)
