@@ -7,9 +7,24 @@ from typing import Any
 
 import httpx2
 
+from state.message import Message
+from workers.models import ModelReply, ModelRequest
 from workers.models.client import ChatModel, bound_response
 
-__all__ = ["FaultyTransport", "chunk", "event", "model_behind", "stream_of"]
+__all__ = [
+    "REQUEST",
+    "FaultyTransport",
+    "call",
+    "calls",
+    "chunk",
+    "error_body",
+    "event",
+    "model_behind",
+    "reply_to",
+    "stream_of",
+]
+
+REQUEST = ModelRequest(messages=(Message("1", "human", "hi"),), idempotency_key="key-1")
 
 
 class FaultyTransport(httpx2.AsyncBaseTransport):
@@ -86,3 +101,38 @@ def event(data: str) -> bytes:
 def stream_of(*texts: str) -> list[bytes]:
     """A whole stream that says these texts and reports no usage."""
     return [*(chunk({"content": each}) for each in texts), chunk({}, "stop"), event("[DONE]")]
+
+
+async def reply_to(
+    parts: Iterable[bytes | Exception | None],
+    request: ModelRequest = REQUEST,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    reply_timeout_s: float = 10,
+) -> tuple[ModelReply, list[str]]:
+    """The reply and its deltas; whatever happens, one request is made and its response is closed."""
+    transport = FaultyTransport(parts, status=status, headers=headers)
+    model = model_behind(transport, reply_timeout_s=reply_timeout_s)
+    deltas: list[str] = []
+    try:
+        return await model.reply(request, deltas.append), deltas
+    finally:
+        await model.close()
+        assert len(transport.requests) == 1
+        assert transport.closed_count >= (0 if isinstance(transport.parts[0], Exception) else 1)
+
+
+def error_body(message: str, code: str | None = None, kind: str | None = None) -> list[bytes]:
+    """An error as the protocol spells it."""
+    return [json.dumps({"error": {"message": message, "type": kind, "param": None, "code": code}}).encode()]
+
+
+def calls(*written: dict[str, Any]) -> list[bytes]:
+    """A stream with these call deltas."""
+    return [*(chunk({"tool_calls": [each]}) for each in written), chunk({}, "tool_calls")]
+
+
+def call(index: int | None, call_id: str | None, name: str = "f", arguments: str = "{}") -> dict[str, Any]:
+    """A delta that opens a call."""
+    return {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
