@@ -30,7 +30,7 @@ REQUEST_ID_BYTES = 16
 def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterHandler] = ()) -> Litestar:
     """The ASGI application over `resources`, which stay the caller's to close."""
     settings, monotonic = resources.settings, resources.monotonic
-    ring = KeyRing(resources.database, clock=resources.clock, monotonic=monotonic)
+    ring = KeyRing(resources.database, clock=resources.now, monotonic=monotonic)
     gate = Gate(ring, Buckets(per_s=settings.rate_per_s, burst=settings.rate_burst), monotonic=monotonic)
 
     @asynccontextmanager
@@ -62,7 +62,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
     # Around the router and not among its middleware, which a request that meets no route never passes.
     app.asgi_handler = Trace(
         Shield(Cors(app.asgi_handler, allowed_origins=settings.allowed_origins), allowed_hosts=settings.allowed_hosts),
-        metrics=HttpMetrics(resources.registry),
+        metrics=HttpMetrics(resources.metrics),
         trusted_proxies=settings.trusted_proxies,
         monotonic=monotonic,
         new_request_id=lambda: secrets.token_hex(REQUEST_ID_BYTES),

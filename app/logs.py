@@ -60,4 +60,6 @@ def _masked(found: re.Match[str]) -> str:
 
 
 def _render(_logger: Any, _method: str, facts: MutableMapping[str, Any]) -> str:
+    # uvicorn says the same thing twice, once for terminals.
+    facts.pop("color_message", None)
     return line_of(facts)

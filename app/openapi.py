@@ -1,6 +1,6 @@
 """The OpenAPI document: what Litestar generates, and what holds for every route beside."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from litestar import Litestar, Router
@@ -9,7 +9,7 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.routes import HTTPRoute
-from litestar.types import ControllerRouterHandler
+from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
 from app.access.scopes import scope_needed
@@ -72,7 +72,7 @@ def config(version: str) -> OpenAPIConfig:
 
 
 def _operation_id(
-    handler: HTTPRouteHandler, _method: HttpMethod, _path: Sequence[str | PathParameterDefinition]
+    handler: HTTPRouteHandler, _method: Method | HttpMethod, _path: list[str | PathParameterDefinition]
 ) -> str:
     return handler.handler_name.rpartition(".")[2]
 

@@ -4,18 +4,15 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
 from state import Database
+from workers import wiring
 from workers.settings import Settings
 
 __all__ = ["Resources"]
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,17 +20,27 @@ class Resources:
     """What the application needs and does not make.
 
     Attributes:
-        settings: As read at the start.
-        database: The state database, migrated; API keys live there too.
-        clock: The present, an aware UTC instant.
+        wired: What every process of the deployment has open: databases, journal, agents, the desk.
         monotonic: Seconds that never step back.
-        registry: Where metrics are counted; one per application.
+        metrics: Where metrics are counted; one registry per application.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
 
-    settings: Settings
-    database: Database
-    clock: Callable[[], datetime] = _now
+    wired: wiring.Resources
     monotonic: Callable[[], float] = time.monotonic
-    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def settings(self) -> Settings:
+        """As read at the start."""
+        return self.wired.settings
+
+    @property
+    def database(self) -> Database:
+        """The state database; API keys live there too."""
+        return self.wired.database
+
+    def now(self) -> datetime:
+        """The present, an aware UTC instant."""
+        return self.wired.now()

@@ -1,8 +1,8 @@
 """The API in a test: an application over a database of its own, keys for it, and clients that carry them."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,14 +11,14 @@ from typing import Any
 from litestar import Litestar
 from litestar.testing import AsyncTestClient
 
-import app.migrations
-import state
 from app.access import Scope, Token
 from app.access.key import DEFAULT_TENANT
 from app.access.store import add_key
 from app.factory import create_app
+from app.migrating import migrate_all
 from app.resources import Resources
 from workers.settings import Settings
+from workers.wiring import open_resources
 
 __all__ = ["Api", "Hands", "open_api"]
 
@@ -47,13 +47,11 @@ class Hands:
 
 @dataclass
 class Api:
-    """An application, its database and its clock; `client` makes clients of it."""
+    """An application, its database and its clock."""
 
     app: Litestar
     resources: Resources
     hands: Hands
-    tokens: dict[str, str] = field(default_factory=dict)
-    _clients: AsyncExitStack = field(default_factory=AsyncExitStack)
     _anonymous: AsyncTestClient[Litestar] | None = None
 
     async def key(
@@ -93,23 +91,14 @@ async def open_api(
     *,
     routes: Iterable[Any] = (),
     environment: dict[str, str] | None = None,
-    change: Callable[[Resources], Resources] = lambda resources: resources,
 ) -> AsyncIterator[Api]:
     """An application over a fresh SQLite database in `data_dir`, with further routes if a test brings some."""
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), **(environment or {})})
-    engine = state.open_engine(settings.state_database_url, write=True)
-    state.migrate(engine)
-    app.migrations.migrate(engine)
-    engine.dispose()
     hands = Hands()
-    database = state.Database.open(settings.state_database_url)
-    resources = change(
-        replace(Resources(settings=settings, database=database), clock=hands.now, monotonic=hands.monotonic)
-    )
-    try:
+    migrate_all(settings)
+    async with open_resources(settings, with_worker=False, now=hands.now) as wired:
+        resources = Resources(wired=wired, monotonic=hands.monotonic)
         api = Api(create_app(resources, extra_routes=list(routes)), resources, hands)
         async with AsyncTestClient(api.app, base_url=BASE_URL, raise_server_exceptions=False) as client:
             api._anonymous = client
             yield api
-    finally:
-        await database.close()

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from app.access.gate import Forbidden
-from app.access.key import ApiKey, Caller, Token
+from app.access.key import ApiKey, Caller, Token, is_tenant_id
 from app.access.scopes import Scope
 from app.access.store import add_key, end_key, find_key, revoke_key
 
@@ -68,6 +68,8 @@ def issue(connection: Connection, caller: Caller, wish: KeyWish, now: datetime) 
     scopes = wish.scopes or (old.scopes if old else None)
     if label is None or scopes is None:
         raise KeyRefused("$.label" if label is None else "$.scopes", "is required, unless the key replaces another")
+    if not is_tenant_id(tenant_id):
+        raise KeyRefused("$.tenant_id", "is 1 to 64 letters, digits, '.', '_' and '-'")
     if wish.expires_at is not None and wish.expires_at <= now:
         raise KeyRefused("$.expires_at", "is not in the future")
     _check_right(caller, tenant_id, scopes, old)

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from app.access.scopes import Scope, implied
 
-__all__ = ["DEFAULT_TENANT", "TENANT_PATTERN", "ApiKey", "Caller", "Token"]
+__all__ = ["DEFAULT_TENANT", "TENANT_PATTERN", "ApiKey", "Caller", "Token", "is_tenant_id"]
 
 DEFAULT_TENANT = "default"
 TENANT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -16,6 +16,11 @@ TENANT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _ID_BYTES = 8
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"tm_([0-9a-f]{16})_([0-9a-f]{64})")
+
+
+def is_tenant_id(text: str) -> bool:
+    """Whether `text` can name a tenant."""
+    return re.fullmatch(TENANT_PATTERN, text) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ __all__ = [
     "count_keys",
     "cursor_secret",
     "end_key",
+    "every_key",
     "find_key",
     "list_keys",
     "revoke_key",
@@ -86,6 +87,14 @@ def list_keys(
     return [_key_of(row) for row in connection.execute(query)]
 
 
+def every_key(connection: Connection, tenant_id: str | None) -> list[ApiKey]:
+    """All keys, oldest first, of one tenant or of all: for the operator's own eyes."""
+    query = select(_KEYS).order_by(_COLUMNS.number)
+    if tenant_id is not None:
+        query = query.where(_COLUMNS.tenant_id == tenant_id)
+    return [_key_of(row) for row in connection.execute(query)]
+
+
 def revoke_key(connection: Connection, key_id: str, now: datetime) -> None:
     """Revoke the key for good; a key that is revoked already keeps its instant."""
     live = _COLUMNS.revoked_at.is_(None)
@@ -107,6 +116,14 @@ def touch_key(connection: Connection, key_id: str, now: datetime) -> None:
 def count_keys(connection: Connection) -> int:
     """How many keys there are, revoked ones included."""
     return connection.execute(select(func.count()).select_from(_KEYS)).scalar_one()
+
+
+def has_operator(connection: Connection, now: datetime) -> bool:
+    """Whether a key opens everything at `now`."""
+    operator = f"%{Scope.OPERATOR}%"
+    live = or_(_COLUMNS.expires_at.is_(None), _COLUMNS.expires_at > to_us(now))
+    query = select(_KEYS.c.number).where(_COLUMNS.scopes.like(operator), _COLUMNS.revoked_at.is_(None), live)
+    return connection.execute(query.limit(1)).one_or_none() is not None
 
 
 def cursor_secret(connection: Connection) -> bytes:

@@ -140,7 +140,7 @@ async def create_key(
 ) -> Response[bytes]:
     """Make a key; its token is in this answer and nowhere else, not even in a replay of it by `Idempotency-Key`."""
     receipt = None if request_key is None else request_key.receipt(_answer)
-    now = resources.clock()
+    now = resources.now()
 
     def unit(connection: Connection) -> Issued | Reply:
         if (reply := look_up(connection, caller.tenant_id, receipt)) is not None:
@@ -161,7 +161,7 @@ async def create_key(
 @delete("/admin/keys/{key_id:str}", opt=needs(Scope.ADMIN))
 async def revoke_key(key_id: str, caller: given.Caller, resources: given.Resources, keys: given.Keys) -> None:
     """Revoke a key: at once in this process, within seconds in every other. A key that is revoked stays so."""
-    await resources.database.write(partial(revoke, caller=caller, key_id=key_id, now=resources.clock()))
+    await resources.database.write(partial(revoke, caller=caller, key_id=key_id, now=resources.now()))
     keys.forget(key_id)
 
 

@@ -60,7 +60,7 @@ def info() -> Info:
 @get("/metrics", opt=needs(Scope.ADMIN), media_type="text/plain", sync_to_thread=False)
 def metrics(resources: given.Resources) -> Response[bytes]:
     """What the process counts, for Prometheus. The figures are of all tenants together."""
-    return Response(generate_latest(resources.registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest(resources.metrics), media_type=CONTENT_TYPE_LATEST)
 
 
 @get("/openapi.json", opt=needs(Scope.READ), sync_to_thread=False)

@@ -1,0 +1,1 @@
+"""The commands of `threadmark`: each a module with `add_to(commands)`, which declares it, and what it runs."""

@@ -1,0 +1,49 @@
+"""What commands share: settings from flags and environment, and the database for the length of a command."""
+
+import argparse
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from app.migrating import MigrationGap, gaps
+from state import Database
+from workers.settings import Settings
+
+__all__ = ["Commands", "command", "environment_of", "open_database", "settings_of"]
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+#: Flags that stand in for an environment variable.
+_FLAGS = {"host": "HOST", "port": "PORT", "data_dir": "THREADMARK_DATA_DIR"}
+
+
+def command(commands: Commands, name: str, summary: str, **options: Any) -> argparse.ArgumentParser:
+    """Declare a command that knows the data directory."""
+    parser = commands.add_parser(name, help=summary, description=summary, **options)
+    parser.add_argument("--data-dir", metavar="PATH", help="instead of THREADMARK_DATA_DIR")
+    return parser
+
+
+def environment_of(arguments: argparse.Namespace) -> Mapping[str, str]:
+    """The environment, with what the flags say in its place."""
+    given = {name: getattr(arguments, flag, None) for flag, name in _FLAGS.items()}
+    return {**os.environ, **{name: value for name, value in given.items() if value is not None}}
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings of this command. Raises SettingsRefused."""
+    return Settings.from_environment(environment_of(arguments))
+
+
+@asynccontextmanager
+async def open_database(settings: Settings) -> AsyncIterator[Database]:
+    """The state database. Raises MigrationGap where it was never migrated to what this code needs."""
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if found := gaps(settings):
+        raise MigrationGap(found)
+    database = Database.open(settings.state_database_url)
+    try:
+        yield database
+    finally:
+        await database.close()

@@ -1,0 +1,135 @@
+"""`threadmark doctor`: would a start succeed? Looks, changes nothing, and says how to mend what it finds."""
+
+import argparse
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from pathlib import Path
+
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+import state
+from app.access.first_key import FIRST_KEY_FILE
+from app.access.store import has_operator
+from app.commands.common import Commands, command, environment_of
+from app.migrating import gaps
+from app.serving import CannotListen, listen
+from workers.agents import load_registry
+from workers.refusals import DefinitionRefused
+from workers.setting_variables import VARIABLES
+from workers.settings import Settings, SettingsRefused
+
+__all__ = ["add_to"]
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a look at one thing found; not well means that a start fails, or that something is open to others."""
+
+    is_well: bool
+    what: str
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = command(commands, "doctor", "Check settings, data directory, database, agents and port; change nothing.")
+    parser.add_argument("--host", help="instead of HOST")
+    parser.add_argument("--port", help="instead of PORT")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    environment = environment_of(arguments)
+    is_well = True
+    for finding in _examine(environment):
+        is_well &= finding.is_well
+        print(f"{'ok' if finding.is_well else '!!'}  {finding.what}", flush=True)
+    return 0 if is_well else 1
+
+
+def _examine(environment: Mapping[str, str]) -> Iterator[Finding]:
+    yield from _unknown_variables(environment)
+    try:
+        settings = Settings.from_environment(environment)
+    except SettingsRefused as error:
+        yield Finding(False, str(error))
+        return
+    yield Finding(True, "the settings are well")
+    looks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (_data_dir, _key_file, _database, _agents, _port)
+    for look in looks:
+        yield from look(settings)
+
+
+def _unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
+    known = [variable.name for variable in VARIABLES]
+    for name in sorted(environment):
+        # Told and not refused: container platforms set variables named after services (THREADMARK_PORT_8123_TCP).
+        if name.startswith("THREADMARK_") and name not in known:
+            near = get_close_matches(name, known, 1)
+            yield Finding(True, f"{name} is set and means nothing" + (f"; is it {near[0]}?" if near else ""))
+
+
+def _data_dir(settings: Settings) -> Iterator[Finding]:
+    path = settings.data_dir
+    if not path.exists():
+        yield Finding(True, f"the data directory {path} will be made by the first start")
+    elif path.stat().st_mode & _OTHERS:
+        yield Finding(False, f"the data directory {path} is open to other users: chmod 700 {path}")
+    else:
+        yield Finding(True, f"the data directory is {path}")
+
+
+def _key_file(settings: Settings) -> Iterator[Finding]:
+    path = settings.data_dir / FIRST_KEY_FILE
+    if path.exists() and path.stat().st_mode & _OTHERS:
+        yield Finding(False, f"the key in {path} can be read by other users: chmod 600 {path}")
+
+
+def _database(settings: Settings) -> Iterator[Finding]:
+    url = make_url(settings.state_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        yield Finding(True, "the state database will be made by the first start")
+        return
+    try:
+        if found := gaps(settings):
+            yield Finding(False, f"the state database is behind: {'; '.join(found)}: run `threadmark migrate`")
+        else:
+            yield Finding(True, "the state database is at the revision this version needs")
+            yield from _operator(settings)
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
+        yield Finding(False, f"THREADMARK_STATE_DATABASE_URL: the database does not answer as it should: {reason}")
+
+
+def _operator(settings: Settings) -> Iterator[Finding]:
+    engine = state.open_engine(settings.state_database_url, write=False)
+    try:
+        with engine.connect() as connection:
+            is_there = has_operator(connection, datetime.now(UTC))
+    finally:
+        engine.dispose()
+    if not is_there:
+        yield Finding(False, "no key with the scope operator lives: threadmark keys create --label … --scope operator")
+
+
+def _agents(settings: Settings) -> Iterator[Finding]:
+    try:
+        names = [agent.name for agent in load_registry(settings.agents, search=Path.cwd())]
+    except DefinitionRefused as error:
+        yield Finding(False, f"THREADMARK_AGENTS: {error}")
+        return
+    yield Finding(True, f"agents: {', '.join(names)}; model: {settings.model}")
+
+
+def _port(settings: Settings) -> Iterator[Finding]:
+    try:
+        listen(settings.host, settings.port).close()
+    except CannotListen as error:
+        yield Finding(False, str(error))
+        return
+    yield Finding(True, f"port {settings.port} of {settings.host} is free")

@@ -1,0 +1,69 @@
+"""`threadmark serve`: the API, with a worker in the same process."""
+
+import argparse
+import asyncio
+import shlex
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+
+from app import logs
+from app.access.first_key import FIRST_KEY_FILE, make_first_key
+from app.commands.common import Commands, command, settings_of
+from app.factory import create_app
+from app.migrating import MigrationGap, gaps, migrate_all
+from app.resources import Resources
+from app.serving import Server, listen, url_of
+from app.version import VERSION
+from workers.settings import Settings
+from workers.wiring import open_resources
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = command(commands, "serve", "Serve the API, with a worker in the same process.")
+    parser.add_argument("--host", help="instead of HOST")
+    parser.add_argument("--port", help="instead of PORT")
+    parser.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    # The port first: whoever starts a second server should not wait for migrations to hear that the port is taken.
+    with listen(settings.host, settings.port) as listening:
+        logs.configure(settings.log_level, sys.stderr)
+        _prepare(settings)
+        asyncio.run(_serve(settings, listening))
+    return 0
+
+
+def _prepare(settings: Settings) -> None:
+    """An embedded database is migrated by the start; one that others share is migrated when its operator says so."""
+    if settings.state_database_url.startswith("sqlite"):
+        migrate_all(settings)
+        return
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if found := gaps(settings):
+        raise MigrationGap(found)
+
+
+async def _serve(settings: Settings, listening: socket.socket) -> None:
+    async with open_resources(settings, with_worker=True) as wired:
+        resources = Resources(wired=wired)
+        first_key = await make_first_key(wired.database, settings.data_dir, wired.now())
+        announce = partial(_announce, url_of(listening), settings.data_dir / FIRST_KEY_FILE, first_key is not None)
+        server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
+        await server.serve(sockets=[listening])
+
+
+def _announce(url: str, key_file: Path, is_first: bool) -> None:
+    lines = [f"Threadmark {VERSION} serves {url}"]
+    if is_first:
+        lines.append(f"A key that opens everything is in {key_file} (readable by its owner alone). It works like this:")
+        lines.append(f'  curl -s -H "X-Api-Key: $(cat {shlex.quote(str(key_file))})" {url}/info')
+    elif not key_file.exists():
+        lines.append("Keys exist, and none is in the data directory: `threadmark keys create` makes another.")
+    print("\n".join(lines), flush=True)

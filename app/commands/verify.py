@@ -1,0 +1,62 @@
+"""`threadmark verify`: recompute the hash chain of every journal, or of one."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from functools import partial
+
+from sqlalchemy import Connection, select
+
+from app.commands.common import Commands, command, open_database, settings_of
+from state import Database, Journal, Thread, tables
+from state.records import thread_of
+
+__all__ = ["add_to"]
+
+PAGE_COUNT = 200
+PROGRESS_S = 1.0
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    parser = command(commands, "verify", "Recompute the hash chain of every journal; 1 if one does not hold.")
+    parser.add_argument("--thread", metavar="ID", help="this thread alone")
+    parser.set_defaults(run=lambda arguments: asyncio.run(_verify(arguments)))
+
+
+async def _verify(arguments: argparse.Namespace) -> int:
+    async with open_database(settings_of(arguments)) as database:
+        journal = Journal(database)
+        thread_count = damaged_count = 0
+        told_s = time.monotonic()
+        async for thread in _threads(database, arguments.thread):
+            thread_count += 1
+            damages = await journal.verify(thread)
+            damaged_count += bool(damages)
+            for damage in damages:
+                print(f"thread {thread.thread_id}, seq {damage.seq}: {damage.why}", flush=True)
+            if time.monotonic() - told_s >= PROGRESS_S:
+                told_s = time.monotonic()
+                print(f"{thread_count} threads so far, {damaged_count} damaged", file=sys.stderr, flush=True)
+    if arguments.thread is not None and not thread_count:
+        print(f"there is no thread {arguments.thread}", file=sys.stderr)
+        return 1
+    print(f"{thread_count} threads, {damaged_count} damaged")
+    return 1 if damaged_count else 0
+
+
+async def _threads(database: Database, thread_id: str | None) -> AsyncIterator[Thread]:
+    after = 0
+    while page := await database.read(partial(_page, thread_id=thread_id, after=after)):
+        for thread in page:
+            yield thread
+        after = page[-1].number
+
+
+def _page(connection: Connection, thread_id: str | None, after: int) -> list[Thread]:
+    query = select(tables.thread).where(tables.thread.c.number > after).order_by(tables.thread.c.number)
+    if thread_id is not None:
+        query = query.where(tables.thread.c.thread_id == thread_id)
+    return [thread_of(row) for row in connection.execute(query.limit(PAGE_COUNT))]

@@ -1,0 +1,39 @@
+"""`threadmark worker`: a worker without the API, over the database that the API serves."""
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from app import logs
+from app.commands.common import Commands, command, settings_of
+from app.migrating import MigrationGap, gaps
+from workers.settings import Settings
+from workers.wiring import open_resources
+
+__all__ = ["add_to"]
+
+
+def add_to(commands: Commands) -> None:
+    """Declare the command."""
+    command(commands, "worker", "Move runs, without serving the API.").set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    settings = settings_of(arguments)
+    logs.configure(settings.log_level, sys.stderr)
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if found := gaps(settings):
+        raise MigrationGap(found)
+    asyncio.run(_work(settings))
+    return 0
+
+
+async def _work(settings: Settings) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stopping.set)
+    async with open_resources(settings, with_worker=True):
+        print("The worker is ready.", flush=True)
+        await stopping.wait()
