@@ -8,6 +8,7 @@ import hypothesis
 import pytest
 
 from tests.servers import PrivatePostgres, PrivateRedis
+from tests.service import Service
 
 # The developer's own settings would reach into tests: a real key would be spent, a real database written.
 FOREIGN_SETTINGS = ("THREADMARK_", "OPENAI_", "PG")
@@ -68,3 +69,17 @@ def private_redis(redis_of_the_run: PrivateRedis) -> PrivateRedis:
 def redis_url(private_redis: PrivateRedis) -> str:
     """The address of an empty Redis database."""
     return private_redis.url
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[Service]:
+    """A running Threadmark that tests share: each with threads, keys and tenants of its own. Nobody stops it."""
+    with Service() as running:
+        yield running
+
+
+@pytest.fixture
+def start_service() -> Iterator[Callable[..., Service]]:
+    """Start a Threadmark for this test alone, with Service's arguments; it may be killed and started again."""
+    with ExitStack() as running:
+        yield lambda **options: running.enter_context(Service(**options))
