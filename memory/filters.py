@@ -11,6 +11,7 @@ from typing import Any
 from memory.errors import FilterRefused, Refused
 from memory.instants import parsed, to_us
 from memory.provenance import Trust
+from memory.text import folded
 from memory.values import check_label
 
 __all__ = ["FIELDS", "VALUE_COUNT_MAX", "Filter", "parse_filter"]
@@ -41,6 +42,8 @@ class Filter:
 
 FIELDS = frozenset(each.name for each in fields(Filter))
 _LABELS = frozenset({"kind", "subject", "attribute", "actor", "thread_ref", "run_ref"})
+#: Compared as they are stored: in one spelling.
+_FOLDED = frozenset({"subject", "attribute", "actor"})
 
 
 def parse_filter(given: Mapping[str, Any] | None, path: str = "filter") -> Filter:
@@ -63,7 +66,8 @@ def parse_filter(given: Mapping[str, Any] | None, path: str = "filter") -> Filte
 def _value(key: str, value: Any, path: str) -> Any:
     try:
         if key in _LABELS:
-            return frozenset(check_label(each, path) for each in _several(value, path))
+            labels = [check_label(each, path) for each in _several(value, path)]
+            return frozenset(map(folded, labels) if key in _FOLDED else labels)
         if key == "trust":
             return frozenset(_trust(each, path) for each in _several(value, path))
         if key == "confidence_min":

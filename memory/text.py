@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-import Stemmer  # type: ignore[import-untyped,unused-ignore]
+import Stemmer  # type: ignore[import-not-found]
 
 from memory.irregular import BASE_FORMS, FUNCTION_WORDS
 

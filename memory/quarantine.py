@@ -1,0 +1,69 @@
+"""Quarantine by source: everything that rests on a source leaves recall at once, and comes back when it is released."""
+
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, exists, insert, select, update
+
+from memory.admission import Hold, Selector
+from memory.errors import Refused
+from memory.instants import FAR_US
+from memory.provenance import Origin
+from memory.statements import IS_KNOWN, enqueue
+from memory.tables import assertion, evidence, quarantine
+from memory.values import canonical, load
+
+__all__ = ["hold_source", "is_held_back", "rests_on", "selected"]
+
+
+def selected(selector: Selector, tenant_id: str) -> Any:
+    """The evidence that a selector names, as a condition. Raises Refused for an empty selector."""
+    parts = selector.parts()
+    if not parts:
+        raise Refused("source", "names nothing; an empty selector would match every source")
+    condition = evidence.c.tenant_id == tenant_id
+    for name, value in parts.items():
+        condition &= evidence.c[name] == value
+    return condition
+
+
+def rests_on(selector: Selector, tenant_id: str) -> Any:
+    """That an assertion has a source which the selector names, as a condition."""
+    return exists().where(evidence.c.root_id == assertion.c.root_id, selected(selector, tenant_id))
+
+
+def is_held_back(connection: Connection, tenant_id: str, origin: Origin) -> bool:
+    """Whether a quarantine in force names this origin."""
+    query = select(quarantine.c.selector).where(quarantine.c.tenant_id == tenant_id, quarantine.c.released_at == FAR_US)
+    return any(
+        all(getattr(origin, name) == value for name, value in load(selector).items())
+        for selector in connection.scalars(query)
+    )
+
+
+def hold_source(connection: Connection, tenant_id: str, selector: Selector, reason: str, now: int) -> tuple[str, int]:
+    """Put a source in quarantine: its id, and how many assertions left recall."""
+    quarantine_id = str(uuid4())
+    connection.execute(
+        insert(quarantine).values(
+            quarantine_id=quarantine_id,
+            tenant_id=tenant_id,
+            selector=canonical(selector.parts()),
+            reason=canonical(reason),
+            at=now,
+            released_at=FAR_US,
+        )
+    )
+    affected = (
+        select(assertion.c.assertion_id, assertion.c.namespace_id)
+        .where(assertion.c.tenant_id == tenant_id, assertion.c.hold == Hold.NONE, rests_on(selector, tenant_id))
+        .with_for_update()
+    )
+    rows = connection.execute(affected).all()
+    condition = (assertion.c.tenant_id == tenant_id) & rests_on(selector, tenant_id)
+    connection.execute(update(assertion).where(condition, assertion.c.hold == Hold.NONE).values(hold=Hold.SOURCE))
+    enqueue(connection, tenant_id, [(row.assertion_id, row.namespace_id) for row in rows])
+    left = connection.scalars(
+        select(assertion.c.assertion_id).where(IS_KNOWN, condition, assertion.c.hold == Hold.SOURCE)
+    )
+    return quarantine_id, len(list(left))

@@ -1,0 +1,234 @@
+"""Units of work that change what is believed: retract, undo, approve, release."""
+
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from memory.admission import Hold
+from memory.assertion import Cardinality, Closing
+from memory.errors import AlreadyRetracted, CannotUndo, UnknownAssertion
+from memory.instants import FAR_US
+from memory.provenance import Origin, Role, Trust
+from memory.quarantine import is_held_back
+from memory.rows import origin_columns
+from memory.statements import IS_HELD, IS_KNOWN, add_evidence, enqueue, insert_version, lock_attribute, rows, succeed
+from memory.tables import assertion, evidence, quarantine, succession
+from memory.timeline import place
+from memory.writing import REMAINS, SUPERSEDES, carry_on, close, copy_of, held_versions, version_of
+
+__all__ = ["approve", "release_source", "retract", "row_by_id", "undo"]
+
+Row = dict[str, Any]
+
+
+def row_by_id(connection: Connection, tenant_id: str, assertion_id: str) -> Row:
+    """The row of an assertion. Raises UnknownAssertion, also for another tenant's."""
+    query = select(assertion).where(assertion.c.tenant_id == tenant_id, assertion.c.assertion_id == assertion_id)
+    found = rows(connection, query)
+    if not found:
+        raise UnknownAssertion(assertion_id)
+    return found[0]
+
+
+def retract(
+    connection: Connection, tenant_id: str, assertion_id: str, *, reason: str, by: str, trust: Trust, now: int
+) -> tuple[str, ...]:
+    """End the belief in a statement, in all its versions still believed; their ids.
+
+    Raises UnknownAssertion, and AlreadyRetracted when none is believed.
+    """
+    row = row_by_id(connection, tenant_id, assertion_id)
+    _lock(connection, row)
+    known = rows(connection, select(assertion).where(assertion.c.root_id == row["root_id"], IS_KNOWN))
+    if not known:
+        raise AlreadyRetracted(assertion_id)
+    at = max([now, *(each["known_from"] + 1 for each in known)])
+    close(connection, known, Closing.RETRACTED, reason, at)
+    _note(connection, row, Role.RETRACTS, by=by, trust=trust, at=at)
+    return tuple(each["assertion_id"] for each in known)
+
+
+def undo(
+    connection: Connection, tenant_id: str, assertion_id: str, *, by: str, trust: Trust, now: int
+) -> tuple[str, ...]:
+    """Take back what this assertion did: its superseding of others, or its own retraction. The ids believed again.
+
+    Raises UnknownAssertion, and CannotUndo when it did neither or when a later change stands on it.
+    """
+    row = row_by_id(connection, tenant_id, assertion_id)
+    _lock(connection, row)
+    if row["closing"] == Closing.RETRACTED:
+        return _restore_retracted(connection, row, by=by, trust=trust, now=now)
+    done = rows(
+        connection,
+        select(succession.c.older_id, succession.c.at).where(
+            succession.c.newer_id == assertion_id, succession.c.kind == SUPERSEDES
+        ),
+    )
+    if not done:
+        raise CannotUndo(assertion_id, "it superseded nothing and was not retracted")
+    if row["known_to"] != FAR_US or row["hold"]:
+        raise CannotUndo(assertion_id, "it is not believed any more")
+    older = [row_by_id(connection, tenant_id, each["older_id"]) for each in done]
+    remains = _remains(connection, assertion_id, [each["assertion_id"] for each in older], done[0]["at"])
+    at = max([now, *(each["known_from"] + 1 for each in [row, *remains])])
+    close(connection, [row, *remains], Closing.UNDONE, None, at)
+    restored = [copy_of(each, each["valid_from"], each["valid_to"], at) for each in older]
+    for each in restored:
+        insert_version(connection, each)
+        _note(connection, each, Role.RESTORES, by=by, trust=trust, at=at)
+    return tuple(each["assertion_id"] for each in restored)
+
+
+def approve(connection: Connection, tenant_id: str, assertion_id: str, *, by: str, trust: Trust, now: int) -> None:
+    """Let an assertion that was kept apart be believed from now on, and an untrusted one last.
+
+    Raises UnknownAssertion, and AlreadyRetracted when it was given up meanwhile.
+    """
+    row = row_by_id(connection, tenant_id, assertion_id)
+    _lock(connection, row)
+    if row["known_to"] != FAR_US:
+        raise AlreadyRetracted(assertion_id)
+    if row["hold"]:
+        _admit(connection, row, now)
+    update_row(connection, row, {"expires_at": FAR_US})
+    _note(connection, row, Role.CONFIRMS, by=by, trust=trust, at=now)
+
+
+def release_source(connection: Connection, tenant_id: str, quarantine_id: str, now: int) -> int:
+    """End a quarantine: how many assertions may be recalled again. Zero for one that is not in force."""
+    ended = connection.execute(
+        update(quarantine)
+        .where(
+            quarantine.c.tenant_id == tenant_id,
+            quarantine.c.quarantine_id == quarantine_id,
+            quarantine.c.released_at == FAR_US,
+        )
+        .values(released_at=now)
+    )
+    if ended.rowcount == 0:
+        return 0
+    held_back = rows(
+        connection,
+        select(assertion)
+        .where(assertion.c.tenant_id == tenant_id, assertion.c.hold == Hold.SOURCE)
+        .order_by(assertion.c.known_from, assertion.c.number),
+    )
+    free = [row for row in held_back if not _still_held_back(connection, row)]
+    for row in free:
+        _lock(connection, row)
+        if row["known_to"] == FAR_US:
+            _admit(connection, row, row["known_from"])
+        else:
+            update_row(connection, row, {"hold": Hold.NONE})
+    return sum(row["known_to"] == FAR_US for row in free)
+
+
+def update_row(connection: Connection, row: Row, values: Row) -> None:
+    """Change what may change of a row, and queue its index entry."""
+    connection.execute(update(assertion).where(assertion.c.assertion_id == row["assertion_id"]).values(**values))
+    enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+
+
+def _admit(connection: Connection, row: Row, known_from: int) -> None:
+    """Believe a row that was kept apart, in its place among those believed now."""
+    if row["cardinality"] != Cardinality.ONE:
+        same = select(assertion.c.assertion_id).where(
+            assertion.c.namespace_id == row["namespace_id"],
+            assertion.c.digest == row["digest"],
+            assertion.c.valid_to == FAR_US,
+            IS_HELD,
+        )
+        if row["valid_to"] == FAR_US and (twin := connection.scalar(same)) is not None:
+            # Said again meanwhile by somebody else: the two are one statement, and this one ends in the other.
+            close(connection, [row], Closing.SUPERSEDED, None, max(known_from, row["known_from"]) + 1)
+            update_row(connection, row, {"hold": Hold.NONE})
+            succeed(connection, row["tenant_id"], known_from, [(row["assertion_id"], twin, SUPERSEDES)])
+            return
+        update_row(connection, row, {"hold": Hold.NONE, "known_from": known_from})
+        return
+    held = held_versions(connection, row["namespace_id"], row["subject_key"], row["attribute_key"])
+    placement = place([version_of(each) for each in held], row["valid_from"], _own_end(row))
+    at = max([known_from, *(each["known_from"] + 1 for each in held)])
+    carry_on(connection, placement, {each["assertion_id"]: each for each in held}, row["assertion_id"], at)
+    update_row(connection, row, {"hold": Hold.NONE, "known_from": at, "valid_to": placement.valid_to})
+
+
+def _own_end(row: Row) -> int | None:
+    return None if row["valid_to"] == FAR_US else row["valid_to"]
+
+
+def _restore_retracted(connection: Connection, row: Row, *, by: str, trust: Trust, now: int) -> tuple[str, ...]:
+    again = rows(
+        connection,
+        select(assertion).where(
+            assertion.c.root_id == row["root_id"],
+            assertion.c.known_to == row["known_to"],
+            assertion.c.closing == Closing.RETRACTED,
+        ),
+    )
+    later = rows(connection, select(assertion.c.assertion_id).where(assertion.c.root_id == row["root_id"], IS_KNOWN))
+    if later:
+        raise CannotUndo(row["assertion_id"], "it is believed again already")
+    at = max(now, row["known_to"] + 1)
+    if row["cardinality"] == Cardinality.ONE:
+        held = held_versions(connection, row["namespace_id"], row["subject_key"], row["attribute_key"])
+        at = max([at, *(each["known_from"] + 1 for each in held)])
+        for each in again:
+            if any(h["valid_from"] < each["valid_to"] and each["valid_from"] < h["valid_to"] for h in held):
+                raise CannotUndo(row["assertion_id"], "its place in time is taken")
+    restored = [copy_of(each, each["valid_from"], each["valid_to"], at) for each in again]
+    for each in restored:
+        insert_version(connection, each)
+    _note(connection, row, Role.RESTORES, by=by, trust=trust, at=at)
+    return tuple(each["assertion_id"] for each in restored)
+
+
+def _remains(connection: Connection, assertion_id: str, older: list[str], at: int) -> list[Row]:
+    """What the superseding left of the older versions. Raises CannotUndo when a later change touched it."""
+    query = (
+        select(assertion)
+        .join(succession, succession.c.newer_id == assertion.c.assertion_id)
+        .where(succession.c.older_id.in_(older), succession.c.kind == REMAINS, succession.c.at == at)
+    )
+    found = rows(connection, query)
+    if any(each["known_to"] != FAR_US or each["hold"] for each in found):
+        raise CannotUndo(assertion_id, "a later change stands on it")
+    return found
+
+
+def _lock(connection: Connection, row: Row) -> None:
+    if row["cardinality"] == Cardinality.ONE:
+        lock_attribute(connection, row["tenant_id"], row["namespace_id"], row["subject_key"], row["attribute_key"])
+    else:
+        # The row itself is what its writers queue for; SQLite has one writer anyway.
+        connection.execute(
+            select(assertion.c.number).where(assertion.c.assertion_id == row["assertion_id"]).with_for_update()
+        )
+
+
+def _still_held_back(connection: Connection, row: Row) -> bool:
+    origins = rows(connection, select(evidence).where(evidence.c.root_id == row["root_id"]))
+    names = ("thread_ref", "run_ref", "seq", "message_ref", "actor")
+    return any(
+        is_held_back(connection, row["tenant_id"], Origin(**{name: each[name] for name in names})) for each in origins
+    )
+
+
+def _note(connection: Connection, row: Row, role: Role, *, by: str, trust: Trust, at: int) -> None:
+    """Append who changed the belief, as evidence beside the sources of the statement."""
+    note = {
+        "root_id": row["root_id"],
+        "tenant_id": row["tenant_id"],
+        "namespace_id": row["namespace_id"],
+        "digest": row["digest"],
+        "origin_key": None,
+        "role": role,
+        "trust": trust,
+        "observed_at": at,
+        "recorded_at": at,
+        "asserted_by": by,
+        "extractor": None,
+        **origin_columns(Origin()),
+    }
+    add_evidence(connection, note)

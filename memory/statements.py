@@ -1,0 +1,134 @@
+"""Statements that several units share. Values are bound; only the constants of partial indexes are written out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, insert, literal, select, update
+
+from memory.instants import FAR_US
+from memory.provenance import Role
+from memory.scope import Namespace, Scope
+from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
+from memory.tables_jobs import outbox
+from memory.values import canonical
+
+__all__ = [
+    "IS_HELD",
+    "IS_KNOWN",
+    "add_evidence",
+    "chunks",
+    "enqueue",
+    "insert_version",
+    "known_namespaces",
+    "lock_attribute",
+    "namespace_id",
+    "rows",
+    "succeed",
+]
+
+ID_COUNT_MAX = 500
+
+# Literals, not parameters: SQLite uses a partial index only where it can see that the condition holds.
+IS_KNOWN = assertion.c.known_to == literal(FAR_US, literal_execute=True)
+IS_HELD = IS_KNOWN & (assertion.c.hold == literal("", literal_execute=True))
+
+_INSERT_VERSION = insert(assertion).inline()
+_INSERT_EVIDENCE = insert(evidence).inline()
+_INSERT_OUTBOX = insert(outbox).inline()
+_INSERT_SUCCESSION = insert(succession).inline()
+
+
+def namespace_id(connection: Connection, tenant_id: str, labels: Namespace) -> int:
+    """The number of a namespace, given one if it is new."""
+    spelled = canonical(list(labels))
+    found = connection.scalar(
+        select(namespace.c.namespace_id).where(namespace.c.tenant_id == tenant_id, namespace.c.labels == spelled)
+    )
+    if found is not None:
+        return int(found)
+    made = insert(namespace).values(tenant_id=tenant_id, labels=spelled).returning(namespace.c.namespace_id)
+    number = int(connection.execute(made).scalar_one())
+    prefixes = [canonical(list(labels[:depth])) for depth in range(len(labels) + 1)]
+    connection.execute(
+        insert(namespace_prefix),
+        [{"tenant_id": tenant_id, "prefix": prefix, "namespace_id": number} for prefix in prefixes],
+    )
+    return number
+
+
+def known_namespaces(scope: Scope) -> Any:
+    """The numbers of the namespaces in a scope, as a subquery."""
+    return select(namespace_prefix.c.namespace_id).where(
+        namespace_prefix.c.tenant_id == scope.tenant_id,
+        namespace_prefix.c.prefix == canonical(list(scope.namespace)),
+    )
+
+
+def lock_attribute(connection: Connection, tenant_id: str, number: int, subject_key: str, attribute_key: str) -> None:
+    """Queue behind other writers of this attribute until the transaction ends."""
+    moved = connection.execute(
+        update(attribute_lock)
+        .where(
+            attribute_lock.c.namespace_id == number,
+            attribute_lock.c.subject_key == subject_key,
+            attribute_lock.c.attribute_key == attribute_key,
+        )
+        .values(change_count=attribute_lock.c.change_count + 1)
+    )
+    if moved.rowcount == 0:
+        # Two first writers meet at the unique constraint; the later one is tried again.
+        connection.execute(
+            insert(attribute_lock).values(
+                tenant_id=tenant_id,
+                namespace_id=number,
+                subject_key=subject_key,
+                attribute_key=attribute_key,
+                change_count=1,
+            )
+        )
+
+
+def insert_version(connection: Connection, row: Mapping[str, Any]) -> None:
+    """Insert one version and queue its index entry."""
+    connection.execute(_INSERT_VERSION, dict(row))
+    enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+
+
+def enqueue(connection: Connection, tenant_id: str, changed: Iterable[tuple[str, int]]) -> None:
+    """Queue index entries, in the transaction that changed their rows."""
+    rows = [
+        {"tenant_id": tenant_id, "assertion_id": each, "namespace_id": number, "due_at": 0, "attempt": 0}
+        for each, number in changed
+    ]
+    if rows:
+        connection.execute(_INSERT_OUTBOX, rows)
+
+
+def succeed(connection: Connection, tenant_id: str, at: int, pairs: Iterable[tuple[str, str, str]]) -> None:
+    """Record what came after what: (older, newer, kind)."""
+    rows = [
+        {"tenant_id": tenant_id, "older_id": older, "newer_id": newer, "kind": kind, "at": at}
+        for older, newer, kind in pairs
+    ]
+    if rows:
+        connection.execute(_INSERT_SUCCESSION, rows)
+
+
+def add_evidence(connection: Connection, row: Mapping[str, Any]) -> str:
+    """Append one source and return its id. The row lacks only its id."""
+    evidence_id = str(uuid4())
+    role = row["role"]
+    once = int(row.get("origin_key") is not None and role == Role.SUPPORTS)
+    connection.execute(_INSERT_EVIDENCE, {**row, "evidence_id": evidence_id, "once": once})
+    return evidence_id
+
+
+def rows(connection: Connection, query: Any) -> list[dict[str, Any]]:
+    """The rows of a query, by column name."""
+    return [row._asdict() for row in connection.execute(query)]
+
+
+def chunks(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+    """`ids` in pieces that a statement may bind."""
+    return (ids[at : at + ID_COUNT_MAX] for at in range(0, len(ids), ID_COUNT_MAX))
