@@ -1,8 +1,21 @@
 """State: one thread's durable journal, its runs, waits and leases. Answers "may this run continue?"."""
 
 from state.accept import Acceptance, Offer, Resume, accept
-from state.claims import Claim, Inbox, beat, bury, claim, enrol, next_due_us, read_inbox
-from state.database import Database, open_engine
+from state.claims import (
+    Claim,
+    Held,
+    Inbox,
+    beat,
+    bury,
+    claim,
+    enrol,
+    give_back,
+    next_due_us,
+    own,
+    read_inbox,
+)
+from state.database import Database
+from state.engine import is_sqlite, open_engine
 from state.entry import (
     Entry,
     Failure,
@@ -33,6 +46,7 @@ from state.errors import (
     NothingToCancel,
     NothingToResume,
     NotInDoubt,
+    OutcomeUnknown,
     Overtaken,
     Refused,
     StateError,
@@ -46,7 +60,7 @@ from state.instants import FAR_US, from_us, to_us
 from state.journal import Damage, Hand, Journal, read_entries, read_leaves
 from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
 from state.lineage import fork as fork_lineage
-from state.liveness import FileLocks
+from state.liveness import AdvisoryLocks, FileLocks, Liveness
 from state.message import Message, ToolCall, Usage
 from state.migrations import current_revision, head_revision, migrate
 from state.moves import Ending, Fork, Move
@@ -89,6 +103,7 @@ __all__ = [
     "SETTLED",
     "SORTS",
     "Acceptance",
+    "AdvisoryLocks",
     "AlreadyAnswered",
     "Answer",
     "Call",
@@ -105,6 +120,7 @@ __all__ = [
     "FileLocks",
     "Fork",
     "Hand",
+    "Held",
     "Inbox",
     "Journal",
     "JournalDamaged",
@@ -113,6 +129,7 @@ __all__ = [
     "LeaseLost",
     "Leave",
     "Lineage",
+    "Liveness",
     "Message",
     "ModelReplied",
     "Move",
@@ -124,6 +141,7 @@ __all__ = [
     "NothingToResume",
     "Offer",
     "Outcome",
+    "OutcomeUnknown",
     "Overtaken",
     "ParkReason",
     "Position",
@@ -186,8 +204,10 @@ __all__ = [
     "get_run",
     "get_thread",
     "get_wait",
+    "give_back",
     "head_revision",
     "idempotency_key_of",
+    "is_sqlite",
     "kind_of",
     "label_thread",
     "lineage_of",
@@ -199,6 +219,7 @@ __all__ = [
     "next_due_us",
     "open_engine",
     "open_thread",
+    "own",
     "prune",
     "purge_expired",
     "read_entries",

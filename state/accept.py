@@ -62,7 +62,7 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     Raises NotFound (no such thread), ThreadBusy (strategy `reject`), NothingToResume, Refused (an ambiguous resume)
     and KeyReused; nothing is changed then.
     """
-    replay = receipts.look_up(connection, offer.tenant_id, offer.receipt)
+    replay = receipts.look_up(connection, offer.tenant_id, offer.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
     thread = _thread(connection, offer, now_us)
@@ -93,7 +93,7 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
         .where(tables.thread.c.number == thread.number)
         .values(status=ThreadStatus.BUSY, updated_at=now_us)
     )
-    receipts.record(connection, offer.tenant_id, offer.receipt, run, now_us=now_us, run_id=run.run_id)
+    receipts.record(connection, offer.tenant_id, offer.receipt, run, run_id=run.run_id)
     return Acceptance(run=run, cancelled=cancelled)
 
 

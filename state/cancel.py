@@ -19,6 +19,7 @@ def cancel_active(
     statuses: Sequence[RunStatus] = (RunStatus.PENDING, RunStatus.RUNNING),
 ) -> tuple[str, ...]:
     """Ask the unfinished runs of a thread (all, or those named) to stop; the ids of those that were asked."""
+    connection.execute(statements.LOCK_THREAD, {"thread": thread})
     run = tables.run.c
     statement = select(run.number, run.run_id, run.status, run.attempts).where(
         run.thread == thread, run.status.in_(list(statuses)), run.hidden.is_(False)

@@ -15,7 +15,19 @@ from state.instants import database_now_us
 from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
 from state.run import RunStatus
 
-__all__ = ["Claim", "Inbox", "beat", "bury", "claim", "enrol", "next_due_us", "read_inbox"]
+__all__ = [
+    "Claim",
+    "Held",
+    "Inbox",
+    "beat",
+    "bury",
+    "claim",
+    "enrol",
+    "give_back",
+    "next_due_us",
+    "own",
+    "read_inbox",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +37,15 @@ class Claim:
     run: Run
     thread: Thread
     answers: tuple[Wait, ...]  #: answers that the journal does not have yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A thread that a worker holds, for which run, under which fence."""
+
+    run: int
+    thread: int
+    fence: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +95,32 @@ def claim(connection: Connection, worker_id: str, agents: Collection[str], count
     if len(candidates) < count_max:
         candidates += _candidates(connection, statements.DUE, agents, count_max - len(candidates))
     return [_take(connection, worker_id, run, thread) for run, thread in candidates]
+
+
+def own(connection: Connection, worker_id: str) -> list[Held]:
+    """What the database says that a worker holds."""
+    rows = connection.execute(statements.OWN, {"worker_id": worker_id})
+    return [Held(run=row.number, thread=row.thread, fence=row.fence) for row in rows]
+
+
+def give_back(connection: Connection, held: Held, *, delay_us: int) -> bool:
+    """Let a thread go whose turn broke off; its run is due again after `delay_us`.
+
+    False when the thread was taken meanwhile.
+    """
+    let_go = connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == held.thread, tables.thread.c.fence == held.fence)
+        .values(owner=None)
+    )
+    if let_go.rowcount != 1:
+        return False
+    connection.execute(
+        update(tables.run)
+        .where(tables.run.c.number == held.run, tables.run.c.status == RunStatus.RUNNING)
+        .values(status=RunStatus.PENDING, due_at=database_now_us() + delay_us)
+    )
+    return True
 
 
 def next_due_us(connection: Connection) -> int | None:

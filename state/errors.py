@@ -14,6 +14,7 @@ StateError
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
 ├── Overtaken           a rollback was asked for before the run could end; nothing was written
+├── OutcomeUnknown      the database went away during the commit: it may have been done or not
 ├── ThreadGone          the thread was deleted; nothing was written
 └── JournalDamaged      what is stored contradicts itself
 """
@@ -29,6 +30,7 @@ __all__ = [
     "NotInDoubt",
     "NothingToCancel",
     "NothingToResume",
+    "OutcomeUnknown",
     "Overtaken",
     "Refused",
     "StateError",
@@ -125,6 +127,13 @@ class LeaseLost(StateError):
         super().__init__(f"thread {thread_id} has moved past fence {fence}")
         self.thread_id = thread_id
         self.fence = fence
+
+
+class OutcomeUnknown(StateError):
+    """The database went away during a commit; it was done or it was not, and asking again tells."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the database went away during the commit: {why.splitlines()[0] if why else 'no answer'}")
 
 
 class Overtaken(StateError):

@@ -144,7 +144,9 @@ class Hand:
         else:
             try:
                 inbox = await self._database.write(
-                    lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us())
+                    lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us()),
+                    thread=self._thread.number,
+                    repeatable=bool(append.rows),
                 )
             except Overtaken:
                 self._pending, self._flushed_seq = pending, flushed_seq

@@ -1,13 +1,39 @@
-"""Who is dead, known at once: each worker on SQLite holds a file lock that the kernel lets go when it dies."""
+"""Who is dead, known at once: a worker holds a lock that falls when its process does.
+
+On SQLite a file lock, which the kernel lets go; on PostgreSQL a session advisory lock, which the server lets go when
+the connection breaks. Both only speed things up: the lease decides.
+"""
 
 import fcntl
+import hashlib
 import os
 import re
 from pathlib import Path
+from typing import Protocol
 
-__all__ = ["FileLocks"]
+from sqlalchemy import Connection, Engine, select, text
+
+from state import tables
+
+__all__ = ["AdvisoryLocks", "FileLocks", "Liveness"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}\.lock")
+
+
+class Liveness(Protocol):
+    """Blocking calls, each; made outside the event loop."""
+
+    def hold(self, worker_id: str) -> None:
+        """Show that this process lives, until `release` or death."""
+
+    def release(self, worker_id: str) -> None:
+        """Stop showing it."""
+
+    def dead(self) -> list[str]:
+        """Workers that showed it and do not any more."""
+
+    def forget(self, worker_id: str) -> None:
+        """Remove what is left of a worker that was buried."""
 
 
 class FileLocks:
@@ -64,3 +90,54 @@ class FileLocks:
         finally:
             os.close(descriptor)
         return True
+
+
+class AdvisoryLocks:
+    """One session of PostgreSQL, held for the life of the worker, with an advisory lock named after it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+
+    def hold(self, worker_id: str) -> None:
+        """Take the lock in a session of its own. Raises RuntimeError where sessions are not kept (a pooler)."""
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        key = _key(worker_id)
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        first, second = (connection.execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(2))
+        if first != second:
+            connection.close()
+            raise RuntimeError(
+                "the state database answers through a pooler that does not keep sessions (transaction pooling); point"
+                " THREADMARK_STATE_DATABASE_URL at PostgreSQL itself or at a session pool"
+            )
+        self._connection = connection
+
+    def release(self, worker_id: str) -> None:
+        """End the session."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def dead(self) -> list[str]:
+        """Enrolled workers whose lock nobody holds."""
+        with self._engine.connect() as connection:
+            workers = connection.execute(select(tables.worker.c.worker_id)).scalars().all()
+            held = set(
+                connection.execute(
+                    text(
+                        "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks"
+                        " WHERE locktype = 'advisory' AND objsubid = 1"
+                    )
+                ).scalars()
+            )
+        return [worker_id for worker_id in workers if _key(worker_id) not in held]
+
+    def forget(self, worker_id: str) -> None:
+        """Nothing is left: the lock went with the session."""
+
+
+def _key(worker_id: str) -> int:
+    # 62 bits: positive as a bigint, whichever way it is put together from its two halves.
+    return int.from_bytes(hashlib.sha256(worker_id.encode()).digest()[:8], "big") >> 2

@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from state import statements, tables
-from state.append import Append, append_batch
+from state.append import Append, append_batch, landed
 from state.entry import Failure, WaitOpened
 from state.errors import LeaseLost, Overtaken, ThreadGone
 from state.ids import ExecutionId
@@ -58,9 +58,14 @@ class Move:
 def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
     """One unit: append under the fence, and the rows that move along; returns the inbox counter.
 
+    Repeatable: a move that is there already (its commit was done, its answer lost) is not done again.
+
     Raises LeaseLost or ThreadGone when the fence has moved, and Overtaken when the run was asked to roll back before
     it could end; the unit leaves nothing then.
     """
+    done = landed(connection, append)
+    if done is not None:
+        return done
     (inbox,) = append_batch(connection, [append])
     if inbox is None:
         refuse_stale(connection, thread)

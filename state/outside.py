@@ -38,6 +38,7 @@ class Update:
 def update_state(connection: Connection, change: Update, now_us: int) -> Recorded:
     """Append the entry. Raises ThreadBusy while a run is unfinished, Conflict when the thread has moved meanwhile."""
     thread = change.thread
+    connection.execute(statements.LOCK_THREAD, {"thread": thread.number})
     if connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None:
         raise ThreadBusy(thread.thread_id)
     row = connection.execute(
@@ -67,7 +68,7 @@ def copy_thread(
 
     The copy has a chain of its own and no runs; whatever goes on in it is a new execution with step keys of its own.
     """
-    replay = receipts.look_up(connection, tenant_id, receipt)
+    replay = receipts.look_up(connection, tenant_id, receipt, now_us=now_us)
     if replay is not None:
         return replay
     source = get_thread(connection, tenant_id, thread_id)
@@ -84,5 +85,5 @@ def copy_thread(
     if rows:
         append_batch(connection, [Append(row.number, 0, 0, len(rows), digest, rows)])
     copied = thread_of(connection.execute(select(tables.thread).where(tables.thread.c.number == row.number)).one())
-    receipts.record(connection, tenant_id, receipt, copied, now_us=now_us)
+    receipts.record(connection, tenant_id, receipt, copied)
     return copied

@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, update
 
 from state import tables
 from state.errors import KeyReused
+from state.portable import insert_new
 
 __all__ = ["KEEP_S", "Receipt", "Reply", "look_up", "prune", "record", "store_reply"]
 
@@ -36,54 +37,51 @@ class Receipt:
     answer: Callable[[Any], tuple[int, bytes]] | None
 
 
-def look_up(connection: Connection, tenant_id: str, receipt: Receipt | None) -> Reply | None:
-    """The answer that the key stands for; None for a new key. Raises KeyReused for another request."""
+def look_up(connection: Connection, tenant_id: str, receipt: Receipt | None, *, now_us: int) -> Reply | None:
+    """The answer that the key stands for; None for a new key, which is reserved. Raises KeyReused.
+
+    The reservation comes first: of two equal requests in two processes the second waits here for the first one's
+    commit, and then finds its answer.
+    """
     if receipt is None:
         return None
-    columns = tables.receipt.c
-    row = connection.execute(
-        select(tables.receipt).where(columns.tenant_id == tenant_id, columns.key == receipt.key)
-    ).one_or_none()
-    if row is None:
+    reserved = insert_new(
+        connection,
+        tables.receipt,
+        {
+            "tenant_id": tenant_id,
+            "key": receipt.key,
+            "request_digest": receipt.request_digest,
+            "created_at": now_us,
+        },
+    )
+    if reserved:
         return None
+    row = connection.execute(select(tables.receipt).where(*_is(tenant_id, receipt.key))).one()
     if row.request_digest != receipt.request_digest:
         raise KeyReused(receipt.key)
     return Reply(status_code=row.status_code, body=row.reply, run_id=row.run_id)
 
 
 def record(
-    connection: Connection,
-    tenant_id: str,
-    receipt: Receipt | None,
-    made: Any,
-    *,
-    now_us: int,
-    run_id: str | None = None,
+    connection: Connection, tenant_id: str, receipt: Receipt | None, made: Any, *, run_id: str | None = None
 ) -> None:
-    """Keep the answer for the key, in the unit that made `made`."""
+    """Keep the answer for the reserved key, in the unit that made `made`."""
     if receipt is None:
         return
     status_code, body = receipt.answer(made) if receipt.answer else (None, None)
     connection.execute(
-        insert(tables.receipt),
-        {
-            "tenant_id": tenant_id,
-            "key": receipt.key,
-            "request_digest": receipt.request_digest,
-            "run_id": run_id,
-            "status_code": status_code,
-            "reply": body,
-            "created_at": now_us,
-        },
+        update(tables.receipt)
+        .where(*_is(tenant_id, receipt.key))
+        .values(run_id=run_id, status_code=status_code, reply=body)
     )
 
 
 def store_reply(connection: Connection, tenant_id: str, key: str, status_code: int, body: bytes) -> None:
     """Complete a receipt whose answer was open."""
-    columns = tables.receipt.c
     connection.execute(
         update(tables.receipt)
-        .where(columns.tenant_id == tenant_id, columns.key == key, columns.reply.is_(None))
+        .where(*_is(tenant_id, key), tables.receipt.c.reply.is_(None))
         .values(status_code=status_code, reply=body)
     )
 
@@ -92,3 +90,7 @@ def prune(connection: Connection, now_us: int) -> int:
     """Forget receipts older than KEEP_S; how many."""
     old = tables.receipt.c.created_at < now_us - KEEP_S * 1_000_000
     return connection.execute(delete(tables.receipt).where(old)).rowcount
+
+
+def _is(tenant_id: str, key: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return tables.receipt.c.tenant_id == tenant_id, tables.receipt.c.key == key

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Select, select, update
 
-from state import receipts, tables
+from state import receipts, statements, tables
 from state.accept import Acceptance, Offer, insert_run
 from state.cancel import cancel_active
 from state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
@@ -118,10 +118,11 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
 
     Raises NotFound, AlreadyAnswered, and Conflict for a step in doubt (which is resolved, not answered).
     """
-    replay = receipts.look_up(connection, tenant_id, answer.offer.receipt)
+    replay = receipts.look_up(connection, tenant_id, answer.offer.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
     wait = get_wait(connection, tenant_id, answer.wait_id)
+    connection.execute(statements.LOCK_THREAD, {"thread": wait.thread})
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
     _close(connection, wait, answer.value, answer.actor, now_us)
@@ -131,12 +132,13 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
         .where(tables.thread.c.number == wait.thread)
         .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
     )
-    receipts.record(connection, tenant_id, answer.offer.receipt, run, now_us=now_us, run_id=run.run_id)
+    receipts.record(connection, tenant_id, answer.offer.receipt, run, run_id=run.run_id)
     return Acceptance(run=run)
 
 
 def resolve_doubt(connection: Connection, run: Run, step_key: str, value: Any, actor: str, now_us: int) -> None:
     """Settle a step in doubt; the parked run is due at once. Raises NotInDoubt."""
+    connection.execute(statements.LOCK_THREAD, {"thread": run.thread})
     wait = tables.wait.c
     row = connection.execute(
         _waits().where(

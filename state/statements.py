@@ -16,8 +16,10 @@ __all__ = [
     "DUE",
     "END_RUN",
     "END_THREAD",
+    "LOCK_THREAD",
     "ORPHANS",
     "OTHER_PENDING",
+    "OWN",
     "RUN",
     "TAKE_RUN",
     "TAKE_THREAD",
@@ -106,7 +108,7 @@ UNFOLDED = (
 )
 
 #: What a run was asked to stop for.
-CANCEL = select(_run.cancel).where(_run.number == bindparam("run"))
+CANCEL = select(_run.cancel).where(_run.number == bindparam("run")).with_for_update()
 
 #: A turn lets its run go. A cancelled run is due at once: one that came while the run was being parked would
 #: otherwise wait for what the run waits for.
@@ -147,6 +149,16 @@ END_THREAD = (
         updated_at=bindparam("now_us"),
         state_updated_at=bindparam("now_us"),
     )
+)
+
+#: A thread's row lock. Whoever changes runs or waits of a thread takes it first, so that no two wait for each other.
+LOCK_THREAD = select(_thread.number).where(_thread.number == bindparam("thread")).with_for_update()
+
+#: Running runs whose thread a worker owns.
+OWN = (
+    select(_run.number, _run.thread, _thread.fence)
+    .join(tables.thread, _thread.number == _run.thread)
+    .where(_run.status == RunStatus.RUNNING, _thread.owner == bindparam("worker_id"))
 )
 
 #: An unfinished run of the thread.

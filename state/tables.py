@@ -68,7 +68,7 @@ class ThreadRow(Row, table=True):
 
 
 class ThreadLabelRow(Row, table=True):
-    """One top-level key of a thread's metadata, for filters; `value` is canonical JSON. No JSON path meets SQL."""
+    """One top-level key of a thread's metadata, for filters; both are canonical JSON. No JSON path meets SQL."""
 
     __tablename__ = "thread_label"
     __table_args__ = (Index("thread_label_lookup", "key", "value", "thread"),)

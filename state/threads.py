@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, update
 
-from state import chain, receipts, tables
+from state import chain, receipts, statements, tables
 from state.errors import NotFound, ThreadExists
 from state.ids import new_id
 from state.lineage import ROOT
+from state.portable import insert_new
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
 from state.run import ThreadStatus
@@ -58,9 +59,10 @@ def create_thread(
     now_us: int,
     expires_at_us: int | None = None,
 ) -> Row[Any]:
-    """Insert a thread; its row."""
-    connection.execute(
-        insert(tables.thread),
+    """The row of a new thread, or of the one that has the id already."""
+    insert_new(
+        connection,
+        tables.thread,
         {
             "tenant_id": tenant_id,
             "thread_id": thread_id,
@@ -80,7 +82,7 @@ def create_thread(
         },
     )
     row = _row(connection, tenant_id, thread_id)
-    if metadata:
+    if metadata and row.metadata == "{}":
         label_thread(connection, row.number, metadata)
         row = _row(connection, tenant_id, thread_id)
     return row
@@ -100,7 +102,7 @@ def open_thread(
 
     Raises ThreadExists.
     """
-    replay = receipts.look_up(connection, tenant_id, receipt)
+    replay = receipts.look_up(connection, tenant_id, receipt, now_us=now_us)
     if replay is not None:
         return replay
     found = find_thread(connection, tenant_id, thread_id) if thread_id else None
@@ -115,7 +117,7 @@ def open_thread(
             now_us=now_us,
         )
         found = thread_of(row)
-    receipts.record(connection, tenant_id, receipt, found, now_us=now_us)
+    receipts.record(connection, tenant_id, receipt, found)
     return found
 
 
@@ -137,7 +139,9 @@ def label_thread(
     connection: Connection, thread: int, metadata: Mapping[str, Any], *, now_us: int | None = None
 ) -> None:
     """Merge top-level keys into a thread's metadata."""
-    held = connection.execute(select(tables.thread.c.metadata).where(tables.thread.c.number == thread)).scalar_one()
+    held = connection.execute(
+        select(tables.thread.c.metadata).where(tables.thread.c.number == thread).with_for_update()
+    ).scalar_one()
     before = json.loads(held)
     merged = {**before, **metadata}
     changed = {key: value for key, value in metadata.items() if key not in before or before[key] != value}
@@ -148,11 +152,11 @@ def label_thread(
         values["updated_at"] = now_us
     connection.execute(update(tables.thread).where(tables.thread.c.number == thread).values(values))
     label = tables.thread_label.c
-    connection.execute(delete(tables.thread_label).where(label.thread == thread, label.key.in_(list(changed))))
+    rows = [{"thread": thread, "key": _canonical(key), "value": _canonical(value)} for key, value in changed.items()]
     connection.execute(
-        insert(tables.thread_label),
-        [{"thread": thread, "key": key, "value": _canonical(value)} for key, value in changed.items()],
+        delete(tables.thread_label).where(label.thread == thread, label.key.in_([row["key"] for row in rows]))
     )
+    connection.execute(insert(tables.thread_label), rows)
 
 
 def search_threads(
@@ -184,6 +188,7 @@ def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> Non
     Raises NotFound.
     """
     thread = get_thread(connection, tenant_id, thread_id)
+    connection.execute(statements.LOCK_THREAD, {"thread": thread.number})
     _delete(connection, [thread.number])
 
 
@@ -227,7 +232,9 @@ def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> S
         statement = statement.where(thread.thread_id.in_(list(chosen.ids)))
     for key, value in (chosen.metadata or {}).items():
         statement = statement.where(
-            exists().where(label.thread == thread.number, label.key == key, label.value == _canonical(value))
+            exists().where(
+                label.thread == thread.number, label.key == _canonical(key), label.value == _canonical(value)
+            )
         )
     return statement
 

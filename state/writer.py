@@ -8,17 +8,22 @@ import asyncio
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from state.append import Append, append_batch, commit_appends
+from state.errors import OutcomeUnknown
 
 __all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer"]
 
 BATCH_COUNT_MAX = 256
-T = TypeVar("T")
+#: How long a writer tries to reach a database that went away before its writes fail (seconds).
+RECONNECT_S = 20.0
+RECONNECT_DELAY_S = 0.05
 Unit = Callable[[Connection], Any]
 _LOG = logging.getLogger("threadmark.state")
 
@@ -30,11 +35,12 @@ class DatabaseClosed(RuntimeError):
 class _Item:
     """A queued write, its waiter, and a token: who pops it decides whether the write happens."""
 
-    __slots__ = ("error", "future", "loop", "result", "token", "work")
+    __slots__ = ("error", "future", "loop", "repeatable", "result", "token", "work")
 
-    def __init__(self, work: Unit | Append, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, work: Unit | Append, loop: asyncio.AbstractEventLoop, *, repeatable: bool) -> None:
         self.work = work
         self.loop = loop
+        self.repeatable = repeatable
         self.future: asyncio.Future[Any] = loop.create_future()
         self.token = [True]
         self.result: Any = None
@@ -55,19 +61,21 @@ class Writer:
         self._engine = engine
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._closed = False
+        self._connection: Connection | None = None
         self.commit_count = 0
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
-    async def submit(self, work: Unit | Append) -> Any:
+    async def submit(self, work: Unit | Append, *, repeatable: bool) -> Any:
         """The result of `work`, after its commit.
 
         A unit that raises is undone alone and raises here. A caller cancelled before its write began leaves nothing;
-        one cancelled later waits for the commit that is on its way and is cancelled then.
+        one cancelled later waits for the commit that is on its way and is cancelled then. Raises OutcomeUnknown when
+        the connection was lost during the commit of work that cannot be repeated.
         """
         if self._closed:
             raise DatabaseClosed("the database is closed")
-        item = _Item(work, asyncio.get_running_loop())
+        item = _Item(work, asyncio.get_running_loop(), repeatable=repeatable)
         self._queue.put(item)
         try:
             return await asyncio.shield(item.future)
@@ -85,17 +93,16 @@ class Writer:
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _serve(self) -> None:
-        connection = self._engine.connect()
         try:
             while True:
                 batch, more = self._next_batch()
                 if batch:
-                    connection = self._commit(connection, batch)
+                    self._commit(batch)
                     _answer(batch)
                 if not more:
                     return
         finally:
-            connection.close()
+            self._drop_connection()
 
     def _next_batch(self) -> tuple[list[_Item], bool]:
         item = self._queue.get()
@@ -111,37 +118,111 @@ class Writer:
                 return batch, True
         return batch, False
 
-    def _commit(self, connection: Connection, batch: list[_Item]) -> Connection:
+    def _commit(self, batch: list[_Item]) -> None:
+        committing = False
         try:
+            connection = self._connect()
             if all(isinstance(item.work, Append) for item in batch):
+                committing = True
                 _answer_appends(batch, commit_appends(connection, _appends(batch)))
             else:
-                with connection.begin():
+                with connection.begin() as transaction:
                     for group in _runs_of_appends(batch):
                         _apply(connection, group)
+                    committing = True
+                    transaction.commit()
             self.commit_count += 1
         except Exception as error:
-            connection = self._recover(connection)
-            if len(batch) == 1:
-                batch[0].result, batch[0].error = None, error
-                return connection
-            # One bad write must not fail its neighbours: every one again, alone.
-            for item in batch:
-                item.result = item.error = None
-                connection = self._commit(connection, [item])
-        return connection
+            self._again(batch, error, unknown=self._recover(error) and committing)
 
-    def _recover(self, connection: Connection) -> Connection:
-        if not connection.invalidated and not connection.closed:
+    def _again(self, batch: list[_Item], error: Exception, *, unknown: bool) -> None:
+        """After a failure: every write again, alone, so that a bad one does not fail its neighbours."""
+        for item in batch:
+            item.result = item.error = None
+        if unknown:
+            for item in [each for each in batch if not each.repeatable]:
+                item.error = OutcomeUnknown(str(error))
+                item.error.__cause__ = error
+                batch = [each for each in batch if each is not item]
+        elif len(batch) == 1 and not _is_away(error):
+            batch[0].error = error
+            return
+        deadline = time.monotonic() + RECONNECT_S
+        for item in batch:
+            self._alone(item, deadline)
+
+    def _alone(self, item: _Item, deadline: float) -> None:
+        while True:
+            committing = False
+            try:
+                connection = self._connect()
+                if isinstance(item.work, Append):
+                    committing = True
+                    (item.result,) = commit_appends(connection, [item.work])
+                else:
+                    with connection.begin() as transaction:
+                        _apply(connection, [item])
+                        committing = True
+                        transaction.commit()
+                self.commit_count += 1
+            except Exception as error:
+                lost = self._recover(error)
+                if lost and committing and not item.repeatable:
+                    item.error = OutcomeUnknown(str(error))
+                    return
+                if not _is_away(error) or time.monotonic() > deadline:
+                    item.error = error
+                    return
+                time.sleep(RECONNECT_DELAY_S)
+            else:
+                return
+
+    def _connect(self) -> Connection:
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _recover(self, error: Exception) -> bool:
+        """Leave the connection usable, or let it go; whether it was lost."""
+        connection = self._connection
+        if connection is None:
+            return False
+        if not _is_away(error) and not connection.invalidated:
             try:
                 if connection.in_transaction():
                     connection.rollback()
             except Exception:
                 _LOG.warning("rollback failed; taking a new connection", exc_info=True)
             else:
-                return connection
-        connection.close()
-        return self._engine.connect()
+                return False
+        self._drop_connection()
+        return True
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+
+def _is_away(error: Exception) -> bool:
+    """Whether the error means that the database could not be reached or was taken, and not that it refused."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated or _is_away_of_driver(error.orig)
+    return _is_away_of_driver(error)
+
+
+def _is_away_of_driver(error: BaseException | None) -> bool:
+    kind = type(error)
+    if kind.__module__ == "sqlite3":
+        return "locked" in str(error)
+    return kind.__module__.startswith("psycopg") and kind.__name__ in _AWAY
+
+
+#: What the PostgreSQL driver raises when the server stops, starts, or the socket breaks.
+_AWAY = frozenset(
+    {"AdminShutdown", "CannotConnectNow", "ConnectionFailure", "ConnectionTimeout", "CrashShutdown", "OperationalError"}
+)
 
 
 def _runs_of_appends(batch: list[_Item]) -> list[list[_Item]]:
@@ -173,7 +254,7 @@ def _apply(connection: Connection, group: Sequence[_Item]) -> None:
         with connection.begin_nested():
             group[0].result = first(connection)
     except Exception as error:
-        if connection.invalidated:
+        if connection.invalidated or _is_away(error):
             raise
         group[0].error = error
 

@@ -62,6 +62,11 @@ class Turn:
         return self._claim.thread.number
 
     @property
+    def run(self) -> int:
+        """Number of the run that this turn moves."""
+        return self._claim.run.number
+
+    @property
     def run_id(self) -> str:
         """The run that this turn moves."""
         return self._run.run_id

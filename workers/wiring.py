@@ -8,7 +8,19 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from state import Database, FileLocks, Journal, current_revision, head_revision, migrate, open_engine, to_us
+from state import (
+    AdvisoryLocks,
+    Database,
+    FileLocks,
+    Journal,
+    Liveness,
+    current_revision,
+    head_revision,
+    is_sqlite,
+    migrate,
+    open_engine,
+    to_us,
+)
 from workers.agents import Registry, load_registry
 from workers.desk import Desk
 from workers.feed import Feed
@@ -126,5 +138,7 @@ def _worker(settings: Settings, desk: Desk, engine: Engine) -> Worker:
         heartbeat_s=settings.heartbeat_s,
         on_lost=lambda: None,
     )
-    locks = FileLocks(settings.data_dir / "workers")
+    locks: Liveness = (
+        FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
+    )
     return Worker(desk, lease, locks, worker_id, Pace(sweep_s=settings.sweep_s))

@@ -9,9 +9,12 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from state import Claim, FileLocks, bury, claim, new_id, next_due_us, prune, purge_expired
+from sqlalchemy import Connection
+
+from state import Claim, Held, Liveness, bury, claim, give_back, new_id, next_due_us, own, prune, purge_expired
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.turn import Turn
@@ -40,7 +43,7 @@ def new_worker_id(now_us: int) -> str:
 class Worker:
     """Runs in the event loop of its process until `stop`."""
 
-    def __init__(self, desk: Desk, lease: Lease, locks: FileLocks, worker_id: str, pace: Pace) -> None:
+    def __init__(self, desk: Desk, lease: Lease, locks: Liveness, worker_id: str, pace: Pace) -> None:
         self.worker_id = worker_id
         self._desk = desk
         self._lease = lease
@@ -52,10 +55,11 @@ class Worker:
         self._agents = [agent.name for agent in desk.registry]
         self._serving: asyncio.Task[None] | None = None
         self._purge_due = 0.0
+        self._suspicious = False
 
     async def start(self) -> None:
         """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
-        self._locks.hold(self.worker_id)
+        await asyncio.to_thread(self._locks.hold, self.worker_id)
         agents = json.dumps({agent.name: agent.version for agent in self._desk.registry})
         await asyncio.to_thread(self._lease.begin, agents)
         self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
@@ -93,19 +97,21 @@ class Worker:
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
         await asyncio.to_thread(self._lease.end)
-        self._locks.release(self.worker_id)
+        await asyncio.to_thread(self._locks.release, self.worker_id)
 
     async def _serve(self) -> None:
         while not self._stopping:
             self._bell.clear()
             try:
                 await self._bury_the_dead()
+                await self._give_back_strays()
                 claimed = await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
                 await self._tidy()
             except Exception:
                 # The database may be away for a while; the next sweep tries again, and nothing is lost meanwhile.
                 _LOG.exception("the sweep failed; the next one comes in %s s", self._pace.sweep_s)
+                self._suspicious = True
                 wait_s = self._pace.sweep_s
             if wait_s > 0:
                 try:
@@ -121,6 +127,25 @@ class Worker:
         await self._desk.database.write(lambda connection: bury(connection, dead))
         for worker_id in dead:
             self._locks.forget(worker_id)
+
+    async def _give_back_strays(self) -> None:
+        """Let go of threads that are this worker's by the database and not by its own count.
+
+        A turn that broke off (the database was away, a defect) leaves its thread owned by a worker that lives, and a
+        claim whose answer was lost was never begun: no sweep of another worker would ever find either.
+        """
+        if not self._suspicious:
+            return
+        active = {turn.run for turn in self._turns.values()}
+        held = await self._desk.database.read(lambda connection: own(connection, self.worker_id))
+        strays = [each for each in held if each.run not in active]
+        for stray in strays:
+            await self._desk.database.write(self._returning(stray), repeatable=True)
+        self._suspicious = False
+
+    def _returning(self, stray: Held) -> Callable[[Connection], bool]:
+        delay_us = round(self._pace.sweep_s * 1_000_000)
+        return lambda connection: give_back(connection, stray, delay_us=delay_us)
 
     async def _claim(self) -> bool:
         room = self._pace.turn_count_max - len(self._turns)
@@ -145,7 +170,8 @@ class Worker:
     def _ended(self, task: asyncio.Task[None]) -> None:
         turn = self._turns.pop(task)
         if not task.cancelled() and task.exception() is not None:
-            _LOG.error("turn of run %s failed", turn.run_id, exc_info=task.exception())
+            _LOG.error("turn of run %s broke off", turn.run_id, exc_info=task.exception())
+            self._suspicious = True
         # The next run of the thread, or the next turn of a parked run, may be due already.
         self._bell.set()
 
