@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sqlalchemy import Connection, Engine, select, text
+from sqlalchemy.exc import DBAPIError
 
 from state import tables
 
@@ -25,6 +26,9 @@ class Liveness(Protocol):
 
     def hold(self, worker_id: str) -> None:
         """Show that this process lives, until `release` or death."""
+
+    def refresh(self, worker_id: str) -> None:
+        """Show it again if the sign was lost; called with every heartbeat."""
 
     def release(self, worker_id: str) -> None:
         """Stop showing it."""
@@ -52,6 +56,9 @@ class FileLocks:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         path.rename(self._folder / f"{worker_id}.lock")
         self._held[worker_id] = descriptor
+
+    def refresh(self, worker_id: str) -> None:
+        """A file lock is not lost while the process lives."""
 
     def release(self, worker_id: str) -> None:
         """Let the file go and remove it."""
@@ -92,6 +99,11 @@ class FileLocks:
         return True
 
 
+#: How long after a start of PostgreSQL a missing lock means nothing; until then leases alone decide (seconds).
+SETTLE_S = 10.0
+_JUST_STARTED = "SELECT clock_timestamp() - pg_postmaster_start_time() < make_interval(secs => :settle_s)"
+
+
 class AdvisoryLocks:
     """One session of PostgreSQL, held for the life of the worker, with an advisory lock named after it."""
 
@@ -102,8 +114,7 @@ class AdvisoryLocks:
     def hold(self, worker_id: str) -> None:
         """Take the lock in a session of its own. Raises RuntimeError where sessions are not kept (a pooler)."""
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        key = _key(worker_id)
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": key})
+        connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)})
         first, second = (connection.execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(2))
         if first != second:
             connection.close()
@@ -113,6 +124,18 @@ class AdvisoryLocks:
             )
         self._connection = connection
 
+    def refresh(self, worker_id: str) -> None:
+        """Take the lock again if its session was lost."""
+        connection = self._connection
+        if connection is not None:
+            try:
+                connection.execute(text("SELECT 1"))
+            except DBAPIError:
+                self.release(worker_id)
+            else:
+                return
+        self.hold(worker_id)
+
     def release(self, worker_id: str) -> None:
         """End the session."""
         connection, self._connection = self._connection, None
@@ -121,8 +144,13 @@ class AdvisoryLocks:
             connection.close()
 
     def dead(self) -> list[str]:
-        """Enrolled workers whose lock nobody holds."""
+        """Enrolled workers whose lock nobody holds; nobody for a while after a start of the server.
+
+        A restart breaks every session, and the living need a heartbeat to take their locks again.
+        """
         with self._engine.connect() as connection:
+            if connection.execute(text(_JUST_STARTED), {"settle_s": SETTLE_S}).scalar_one():
+                return []
             workers = connection.execute(select(tables.worker.c.worker_id)).scalars().all()
             held = set(
                 connection.execute(

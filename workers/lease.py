@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
-from state import beat, bury, enrol
+from state import Liveness, beat, bury, enrol
 
 __all__ = ["Lease"]
 
@@ -22,19 +22,31 @@ class Lease:
     """Holds and renews one worker's lease; `ttl_s` and `heartbeat_s` in seconds."""
 
     def __init__(
-        self, engine: Engine, worker_id: str, *, ttl_s: float, heartbeat_s: float, on_lost: Callable[[], None]
+        self,
+        engine: Engine,
+        liveness: Liveness,
+        worker_id: str,
+        *,
+        ttl_s: float,
+        heartbeat_s: float,
     ) -> None:
         self._engine = engine
         self._worker_id = worker_id
         self._ttl_s = ttl_s
         self._heartbeat_s = heartbeat_s
-        self._on_lost = on_lost
+        self._liveness = liveness
+        self._on_lost: Callable[[], None] = _nobody
         self._renewed_at = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
 
-    def begin(self, agents: str) -> None:
-        """Enrol the worker and start to renew. Blocks for one commit."""
+    def begin(self, agents: str, on_lost: Callable[[], None]) -> None:
+        """Enrol the worker and start to renew; `on_lost` is called, in this thread, if it was declared dead.
+
+        Blocks for one commit.
+        """
+        self._on_lost, self._agents = on_lost, agents
+        self._liveness.hold(self._worker_id)
         began = time.monotonic()
         with self._engine.begin() as connection:
             enrol(connection, self._worker_id, self._ttl_s, agents)
@@ -52,19 +64,40 @@ class Lease:
         self._thread.join()
         with self._engine.begin() as connection:
             bury(connection, [self._worker_id])
+        self._liveness.release(self._worker_id)
+
+    def bury_the_dead(self) -> list[str]:
+        """End the leases of workers whose process is gone; their ids. Blocks."""
+        dead = self._liveness.dead()
+        if dead:
+            with self._engine.begin() as connection:
+                bury(connection, dead)
+            for worker_id in dead:
+                self._liveness.forget(worker_id)
+        return dead
 
     def _keep(self) -> None:
         while not self._ended.wait(self._heartbeat_s):
             began = time.monotonic()
             try:
-                with self._engine.begin() as connection:
-                    kept = beat(connection, self._worker_id, self._ttl_s)
+                self._renew()
             except Exception:
                 # The database may be back before the lease ends; until then is_safe holds new steps back.
                 _LOG.warning("the lease could not be renewed", exc_info=True)
-                continue
+            else:
+                self._renewed_at = began
+
+    def _renew(self) -> None:
+        self._liveness.refresh(self._worker_id)
+        with self._engine.begin() as connection:
+            kept = beat(connection, self._worker_id, self._ttl_s)
             if not kept:
-                _LOG.error("worker %s was declared dead; it lets go of its threads", self._worker_id)
-                self._on_lost()
-                return
-            self._renewed_at = began
+                enrol(connection, self._worker_id, self._ttl_s, self._agents)
+        if not kept:
+            # Frozen or cut off for longer than the lease: the threads belong to others, and their fences say so.
+            _LOG.error("worker %s was declared dead; it lets go of its threads and starts afresh", self._worker_id)
+            self._on_lost()
+
+
+def _nobody() -> None:
+    """Before `begin` there is nobody to tell."""

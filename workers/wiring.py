@@ -131,14 +131,8 @@ def _check_schema(engine: Engine) -> None:
 
 def _worker(settings: Settings, desk: Desk, engine: Engine) -> Worker:
     worker_id = new_worker_id(desk.now_us())
-    lease = Lease(
-        engine,
-        worker_id,
-        ttl_s=settings.lease_ttl_s,
-        heartbeat_s=settings.heartbeat_s,
-        on_lost=lambda: None,
-    )
-    locks: Liveness = (
+    liveness: Liveness = (
         FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
     )
-    return Worker(desk, lease, locks, worker_id, Pace(sweep_s=settings.sweep_s))
+    lease = Lease(engine, liveness, worker_id, ttl_s=settings.lease_ttl_s, heartbeat_s=settings.heartbeat_s)
+    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from state import Claim, Held, Liveness, bury, claim, give_back, new_id, next_due_us, own, prune, purge_expired
+from state import Claim, Held, claim, give_back, new_id, next_due_us, own, prune, purge_expired
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.turn import Turn
@@ -31,6 +31,7 @@ class Pace:
 
     turn_count_max: int = 64
     sweep_s: float = 1.0
+    probe_s: float = 0.25  #: how often to look for workers that died
     grace_s: float = 2.0
 
 
@@ -43,11 +44,10 @@ def new_worker_id(now_us: int) -> str:
 class Worker:
     """Runs in the event loop of its process until `stop`."""
 
-    def __init__(self, desk: Desk, lease: Lease, locks: Liveness, worker_id: str, pace: Pace) -> None:
+    def __init__(self, desk: Desk, lease: Lease, worker_id: str, pace: Pace) -> None:
         self.worker_id = worker_id
         self._desk = desk
         self._lease = lease
-        self._locks = locks
         self._pace = pace
         self._bell = asyncio.Event()
         self._stopping = False
@@ -59,9 +59,13 @@ class Worker:
 
     async def start(self) -> None:
         """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
-        await asyncio.to_thread(self._locks.hold, self.worker_id)
         agents = json.dumps({agent.name: agent.version for agent in self._desk.registry})
-        await asyncio.to_thread(self._lease.begin, agents)
+        loop = asyncio.get_running_loop()
+
+        def lost() -> None:
+            loop.call_soon_threadsafe(self.let_go)
+
+        await asyncio.to_thread(self._lease.begin, agents, lost)
         self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
 
     def ring(self) -> None:
@@ -97,7 +101,6 @@ class Worker:
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
         await asyncio.to_thread(self._lease.end)
-        await asyncio.to_thread(self._locks.release, self.worker_id)
 
     async def _serve(self) -> None:
         while not self._stopping:
@@ -113,20 +116,26 @@ class Worker:
                 _LOG.exception("the sweep failed; the next one comes in %s s", self._pace.sweep_s)
                 self._suspicious = True
                 wait_s = self._pace.sweep_s
-            if wait_s > 0:
-                try:
-                    await asyncio.wait_for(self._bell.wait(), wait_s)
-                except TimeoutError:
-                    continue
+            await self._wait(wait_s)
 
-    async def _bury_the_dead(self) -> None:
-        dead = await asyncio.to_thread(self._locks.dead)
-        if not dead:
-            return
-        _LOG.info("workers found dead: %s", ", ".join(dead))
-        await self._desk.database.write(lambda connection: bury(connection, dead))
-        for worker_id in dead:
-            self._locks.forget(worker_id)
+    async def _wait(self, wait_s: float) -> None:
+        """Sleep until the bell, the time, or a death."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + wait_s
+        while (left_s := until - loop.time()) > 0:
+            try:
+                await asyncio.wait_for(self._bell.wait(), min(left_s, self._pace.probe_s))
+            except TimeoutError:
+                if left_s > self._pace.probe_s and await self._bury_the_dead():
+                    return
+            else:
+                return
+
+    async def _bury_the_dead(self) -> bool:
+        dead = await asyncio.to_thread(self._lease.bury_the_dead)
+        if dead:
+            _LOG.info("workers found dead: %s", ", ".join(dead))
+        return bool(dead)
 
     async def _give_back_strays(self) -> None:
         """Let go of threads that are this worker's by the database and not by its own count.
