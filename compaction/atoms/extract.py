@@ -1,0 +1,79 @@
+"""All atoms of a text, in one pass per kind of value; each pass is linear in the length of the text."""
+
+from bisect import bisect_right
+
+from compaction.atoms.addresses import find_emails_and_handles, find_hosts, find_urls
+from compaction.atoms.atom import Atom, AtomClass
+from compaction.atoms.codes import find_backticks, find_hashes, find_identifiers, find_references, find_uuids
+from compaction.atoms.figures import (
+    find_list_markers,
+    find_named_versions,
+    find_numbers,
+    find_signed_money,
+    find_versions_and_addresses,
+)
+from compaction.atoms.language import guess_language
+from compaction.atoms.moments import find_moments
+from compaction.atoms.names import find_names
+from compaction.atoms.paths import find_paths
+from compaction.atoms.quotes import find_commands, find_errors, find_quotes
+from compaction.atoms.taken import Canvas
+
+__all__ = ["EXTRACTOR_VERSION", "FINDERS", "extract_atoms"]
+
+#: Rises with every change of what is found or of a normal form; cached atoms of another version are void.
+EXTRACTOR_VERSION = 1
+
+#: The order is the precedence: who comes first keeps the span.
+FINDERS = (
+    find_commands,
+    find_errors,
+    find_quotes,
+    find_urls,
+    find_emails_and_handles,
+    find_uuids,
+    find_paths,
+    find_list_markers,
+    find_named_versions,
+    find_moments,
+    find_hashes,
+    find_references,
+    find_signed_money,
+    find_versions_and_addresses,
+    find_hosts,
+    find_identifiers,
+    find_backticks,
+    find_names,
+    find_numbers,
+)
+
+_WHOLES = frozenset({AtomClass.COMMAND, AtomClass.ERROR})
+_WORDS_OF_A_WHOLE = frozenset({AtomClass.NUMBER, AtomClass.CODE, AtomClass.NAME, AtomClass.QUOTED, AtomClass.QUANTITY})
+
+
+def extract_atoms(text: str) -> list[Atom]:
+    """The atoms of `text` in the order of their places, with offsets in its code points.
+
+    Atoms of leaf classes never overlap; containers (quoted strings, command lines, error texts) may hold leaves.
+    """
+    canvas = Canvas(text, guess_language(text))
+    for find in FINDERS:
+        find(canvas)
+    return sorted(_settled(canvas.found), key=lambda atom: (atom.start, -atom.end, atom.cls))
+
+
+def _settled(found: list[Atom]) -> set[Atom]:
+    """Without what is only a word of a command or of an error: its numbers, code, names and quotations."""
+    wholes = [atom for atom in found if atom.cls in _WHOLES]
+    if not wholes:
+        return set(found)
+    wholes.sort(key=lambda atom: atom.start)
+    starts = [atom.start for atom in wholes]
+    settled = set()
+    for atom in found:
+        if atom.cls in _WORDS_OF_A_WHOLE:
+            at = bisect_right(starts, atom.start) - 1
+            if at >= 0 and atom.end <= wholes[at].end:
+                continue
+        settled.add(atom)
+    return settled

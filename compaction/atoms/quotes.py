@@ -1,0 +1,171 @@
+"""Finders of the containers: quoted strings, command lines and error texts."""
+
+import re
+import unicodedata
+
+from compaction.atoms.atom import AtomClass
+from compaction.atoms.codes import looks_like_command
+from compaction.atoms.taken import Canvas
+from compaction.wordlead import word_lead, words
+
+__all__ = ["find_commands", "find_errors", "find_quotes"]
+
+QUOTE_MAX = 300
+_PAIRS = {"“": "”", "„": "“”", "«": "»", "「": "」", "『": "』", "《": "》", "»": "«"}
+_OPENING = re.compile("[“„«「『《»]")
+_CURLY = re.compile(r"‘(?<![A-Za-z]‘)([^‘’\n]{2,120}+)’(?![A-Za-z])")
+_STRAIGHT = re.compile(r'"(?<![\w\\"]")(?=\S)([^"\n]{1,300}+)"(?![A-Za-z0-9_À-ɏ])')
+_SINGLE = re.compile(r"'(?<![\w'\\]')(?=[^\s'])([^'\n]{2,120}+)'(?![\w'])")
+_PROMPT = re.compile(r"(?m)^[ \t]{0,8}+(?:\$|>|%|#) (?=[a-z./~])([^\n]{2,500}+)")
+_PROGRAMS = words("""
+    sudo git npm npx yarn pnpm pip pip3 uv docker kubectl helm terraform curl wget ssh scp rsync psql cargo
+    systemctl journalctl apt-get brew pytest alembic python python3 make gh aws gcloud redis-cli chmod chown
+    mkdir rm cp mv
+""")
+_LINE = rf"(?:sudo )?(?:{'|'.join(_PROGRAMS)}) [^\n\u3000-\u9fff，。；、`]{{1,400}}+"
+_FIRST_COMMAND = re.compile(rf"[ \t]{{0,8}}({_LINE})")
+_LINE_COMMAND = re.compile(rf"[\n:](?:(?<=\n)[ \t]{{0,8}}|(?<=:) )({_LINE})")
+_RUN_COMMAND = re.compile(rf"un (?<=[Rr]un )({_LINE})")
+_TOLD_COMMAND = re.compile(
+    rf"[Eeé执运実](?:xecute |xécute[zr]? |jecutar? |(?<=执)行 ?|(?<=运)行 ?|(?<=実)行: ?)({_LINE})"
+)
+_SUBCOMMAND = re.compile(r"(?:sudo )?[\w\-]{1,20} [-./~$\"'\w]")
+#: Programs whose names are English words: what follows must look like an argument, not like a sentence.
+_WORDY = re.compile(
+    r"(?:sudo )?(?:make|python3?|docker|git|curl|helm|rm|cp|mv|yarn|uv|gh|aws) (?:is|was|are|and|or|sure|"
+    r"the|it|a|an|has|have|for|to|in|on|with|as|can|does|will|should|must|not|that|this|these|them|us)\b"
+)
+_SENTENCE_END = re.compile(
+    r"[.!?](?=\s|$)|, (?:then|and|dann|puis|luego)\b| (?:and then|before|after|to see|in order)\b"
+)
+_ERROR_ENDINGS = ("Error", "Exception", "Warning", "Fault", "Failure", "Interrupt")
+_ERROR = re.compile(
+    r"[A-Z](?<![A-Za-z0-9_.][A-Z])(?:[A-Za-z0-9_]{0,40}(?:Error|Exception|Warning|Fault|Failure|Interrupt))"
+    r"(?:\([^)\n]{0,80}\))?: [^\n]{1,200}+"
+)
+_ERROR_LINE = re.compile(
+    r"[EeFfp错报エ](?:(?<=[Ee])rr(?:or|eur)|(?<=E)RROR|(?<=[Ff])atal|(?<=F)(?:ATAL|AILED|ehler(?:meldung)?)|(?<=p)anic"
+    r"|(?<=错)误(?:信息)?|(?<=报)错|(?<=エ)ラー(?:メッセージ)?)(?: ?\[[\w\-]{1,20}\])?"
+    r"(?: ?: |：| E\d{1,6}: )[^\n]{3,200}+"
+)
+_ERROR_DOTTED = re.compile(r"(?:[a-z][a-z0-9_]{0,30}\.){1,5}[A-Z]\w{0,40}(?:Error|Exception)(?:: [^\n]{1,200}+)?")
+_EXIT = re.compile(
+    word_lead(
+        (
+            "exit code",
+            "exit status",
+            "Exit-Code",
+            "code de sortie",
+            "código de salida",
+            "退出码",
+            "終了コード",
+            "HTTP",
+            "status code",
+            "Statuscode",
+        )
+    )
+    + r"[ :：]{0,2}\d{1,3}(?!\d)(?: (?:Not Found|Forbidden|Unauthorized|Bad Gateway|Bad Request|Too Many Requests"
+    r"|Internal Server Error|Service Unavailable|Gateway Timeout|Conflict))?"
+)
+_ERRNO = re.compile(
+    r"[EOSCI](?<![A-Za-z0-9_][A-Z])(?:(?<=E)(?:CONN(?:REFUSED|RESET|ABORTED)|ADDRINUSE|ACCES|NOENT|PERM|PIPE|TIMEDOUT"
+    r"|HOSTUNREACH|EXIST|RR_[A-Z_]{3,40})|(?<=O)(?:RA-\d{5}|OMKilled)|(?<=S)IG(?:KILL|SEGV|TERM|ABRT)|(?<=C)rashLoopBackOff"
+    r"|(?<=I)magePullBackOff)(?![A-Za-z0-9_])"
+)
+_ERROR_STOP = re.compile(r"[.!?](?:\s|$)|[。！？」”\"`]|\\n| (?:when|while|wenn|quand|cuando) |; ")
+#: In a sentence of a script without blanks, a message in ASCII ends where that script goes on.
+_ERROR_STOP_ASCII = re.compile(_ERROR_STOP.pattern + "|[\u3040-\u30ff\u4e00-\u9fff，、]")
+
+
+def find_quotes(canvas: Canvas) -> None:
+    """Text between quotation marks, without the marks; the keys of JSON are structure, not quotations."""
+    text = canvas.text
+    for match in _OPENING.finditer(text):
+        # German books open with the mark that closes in French.
+        if (match[0] == "»") != (canvas.language == "de") and match[0] in "»«":
+            continue
+        closers = _PAIRS[match[0]]
+        start = match.end()
+        ends = [at for closer in closers if (at := text.find(closer, start, start + QUOTE_MAX)) >= 0]
+        if ends and "\n" not in text[start : min(ends)]:
+            _add_quote(canvas, start, min(ends))
+    for match in _STRAIGHT.finditer(text):
+        if not text.startswith((":", '":'), match.end()):
+            _add_quote(canvas, match.start(1), match.end(1))
+    for match in _CURLY.finditer(text):
+        _add_quote(canvas, match.start(1), match.end(1))
+    for match in _SINGLE.finditer(text):
+        if not text.startswith(":", match.end()):
+            _add_quote(canvas, match.start(1), match.end(1))
+
+
+def _add_quote(canvas: Canvas, start: int, end: int) -> None:
+    written = canvas.text[start:end]
+    start += len(written) - len(written.lstrip())
+    written = written.strip()
+    if len(written) > 1 and any(char.isalnum() for char in written):
+        form = " ".join(unicodedata.normalize("NFKC", written).split())
+        canvas.add(AtomClass.QUOTED, start, start + len(written), form)
+
+
+def find_commands(canvas: Canvas) -> None:
+    """Lines behind a prompt, and known programs with arguments at the start of a line or behind "run"."""
+    text = canvas.text
+    for match in _PROMPT.finditer(text):
+        if looks_like_command(match[1]) or text[match.start(1) - 2] == "$":
+            _add_command(canvas, match.start(1), match.end(1), whole=True)
+    first = _FIRST_COMMAND.match(text)
+    told = [first] if first else []
+    for pattern in (_LINE_COMMAND, _RUN_COMMAND, _TOLD_COMMAND):
+        told.extend(pattern.finditer(text))
+    for match in told:
+        if _SUBCOMMAND.match(match[1]) and not _WORDY.match(match[1]):
+            _add_command(canvas, match.start(1), match.end(1), whole=False)
+
+
+def _add_command(canvas: Canvas, start: int, end: int, *, whole: bool) -> None:
+    written = canvas.text[start:end]
+    if not whole:
+        stop = _SENTENCE_END.search(written)
+        written = written[: stop.start()] if stop else written
+    written = written.rstrip(" \t.,;:`")
+    if any(each.cls is AtomClass.COMMAND and each.start <= start < each.end for each in canvas.found[-40:]):
+        return
+    canvas.add(AtomClass.COMMAND, start, start + len(written), " ".join(written.split()))
+
+
+def find_errors(canvas: Canvas) -> None:
+    """Exceptions with their message, error lines, exit codes and names of system errors."""
+    spans: list[tuple[int, int]] = []
+    named = any(ending in canvas.text for ending in _ERROR_ENDINGS)
+    for pattern in (_ERROR_DOTTED, _ERROR, _ERROR_LINE, _EXIT, _ERRNO):
+        if pattern in (_ERROR_DOTTED, _ERROR) and not named:
+            continue
+        for match in pattern.finditer(canvas.text):
+            start, end = match.span()
+            if pattern is _ERROR_LINE and start and canvas.text[start - 1] not in " \n\t：:「“\"'`(":
+                continue
+            if pattern in (_ERROR_DOTTED, _ERROR, _ERROR_LINE):
+                colon = canvas.text.find(": ", start, end)
+                ascii_message = 0 < colon + 2 < end and canvas.text[colon + 2].isascii()
+                stop = (_ERROR_STOP_ASCII if ascii_message else _ERROR_STOP).search(
+                    canvas.text, min(start + 10, end), end
+                )
+                end = stop.start() if stop else end
+            if not any(first < end and start < last for first, last in spans[-8:]):
+                spans.append((start, end))
+    for start, end in spans:
+        written = _without_tail(canvas.text[start:end])
+        form = " ".join(unicodedata.normalize("NFKC", written).split())
+        canvas.add(AtomClass.ERROR, start, start + len(written), form)
+
+
+def _without_tail(written: str) -> str:
+    """The message without the punctuation of the sentence around it."""
+    while written and written[-1] in " .,;:)'’”":
+        if written[-1] == ")" and written.count("(") >= written.count(")"):
+            break
+        if written[-1] == "'" and written.count("'") % 2 == 0:
+            break
+        written = written[:-1]
+    return written

@@ -1,0 +1,29 @@
+"""Clauses: sentences that bind somebody or wait for somebody, each with its polarity."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+__all__ = ["Clause", "ClauseClass"]
+
+
+class ClauseClass(StrEnum):
+    """What a clause does to the conversation; the words are those of the ledger."""
+
+    CONSTRAINT = "constraint"
+    DECISION = "decision"
+    COMMITMENT = "commitment"
+    OPEN_QUESTION = "open_question"
+    CORRECTION = "correction"
+
+
+class Clause(NamedTuple):
+    """One sentence with a cue. `start` and `end` are offsets in code points.
+
+    `canon` is the sentence without differences of case, width and blanks; `negative` says that it denies or forbids.
+    """
+
+    cls: ClauseClass
+    start: int
+    end: int
+    canon: str
+    negative: bool

@@ -1,0 +1,134 @@
+"""Words that make a sentence a clause, in six languages. Latin cues are written small; `_` is a blank."""
+
+import re
+
+from compaction.clauses.clause import ClauseClass
+from compaction.wordlead import word_lead, words
+
+__all__ = ["CJK_CUE", "CJK_CUES", "CUE", "CUES", "ENDINGS", "NEGATION", "POLITE_REQUEST"]
+
+_LATIN: dict[ClauseClass, str] = {
+    ClauseClass.CONSTRAINT: """
+        must mustn't mustn’t never always don't don’t do_not shall shall_not should_not shouldn't shouldn’t may_not
+        not_allowed no_more_than at_most at_least required requirement forbidden prohibited under_no_circumstances
+        without_my not_exceed limit_is make_sure ensure have_to has_to needs_to need_to avoid no_later_than not_before
+        stick_to mandatory strictly only_use use_only only_if only_when only_after only_in only_on only_via only_with
+        only_from only_by only_the prefer preferably cannot_be can't_be can't_exceed hard_limit not_acceptable unless
+        is_off_limits off_limits do_n't not_to_be keep_it_under budget_is deadline_is
+        muss müssen musst müsst darf dürfen darfst niemals nie immer nur höchstens mindestens maximal auf_keinen_fall
+        verboten nicht_erlaubt untersagt pflicht soll_nicht sollen_nicht spätestens bitte_nicht bitte_keine bitte_kein
+        bitte_keinen keinesfalls ausschließlich zwingend vermeide vermeiden unbedingt bevorzuge
+        doit doivent devez dois devons il_faut jamais toujours interdit interdite défense_de obligatoire au_maximum
+        au_plus au_moins uniquement seulement ne_pas sans_mon évitez éviter exclusivement au_plus_tard impérativement
+        veillez_à
+        debe deben debes debemos hay_que tiene_que tienen_que tienes_que nunca jamás siempre prohibido prohibida
+        obligatorio como_máximo como_mínimo al_menos solo sólo únicamente solamente no_se_puede no_puede no_pueden evita
+        evite evitar a_más_tardar sin_mi exclusivamente asegúrate asegúrese
+    """,
+    ClauseClass.DECISION: """
+        we_decided decided decision: decision_is we_will_go_with we'll_go_with let's_go_with let’s_go_with agreed_to
+        we_agreed agreed: we_have_chosen we've_chosen we_chose settled_on approved the_plan_is_to going_with we_will_use
+        we'll_use we’ll_use let's_use let’s_use signed_off we_are_using we_picked final_decision it_is_settled
+        beschlossen entschieden entscheidung: einigten_uns geeinigt wir_nehmen festgelegt wir_bleiben_bei vereinbart
+        wir_verwenden wir_nutzen genehmigt
+        décidé décidée décision: décision_: convenu nous_retenons on_part_sur avons_choisi on_garde validé
+        nous_utilisons nous_utiliserons on_utilise
+        decidido decidimos decisión: acordamos acordado hemos_elegido nos_quedamos_con vamos_a_usar aprobó aprobado
+        elegimos usaremos usamos
+    """,
+    ClauseClass.COMMITMENT: """
+        i_will i'll i’ll we_will we'll we’ll i_promise we_promise i_am_going_to i'm_going_to i’m_going_to will_send
+        will_deliver will_call will_get_back committed_to i_commit i_won't i_won’t will_be_ready will_provide
+        will_follow_up
+        ich_werde wir_werden verspreche versprechen zugesagt ich_schicke ich_sende ich_liefere ich_kümmere_mich
+        ich_melde_mich wir_liefern wir_schicken wir_senden ich_rufe ich_übernehme wir_übernehmen ich_bringe wird_liefern
+        je_vais nous_allons je_m'engage je_m’engage nous_nous_engageons je_promets je_m'occupe je_m’occupe on_va
+        voy_a vamos_a me_comprometo nos_comprometemos prometo prometemos me_encargo nos_encargamos
+    """,
+    ClauseClass.OPEN_QUESTION: """
+        open_question still_open still_unclear to_be_decided tbd not_yet_decided to_be_confirmed
+        offene_frage noch_offen noch_unklar zu_klären
+        question_ouverte reste_à_décider reste_à_savoir à_confirmer
+        pregunta_abierta falta_decidir queda_por_decidir por_confirmar
+    """,
+    ClauseClass.CORRECTION: """
+        correction: correction, actually, i_meant no,_use no,_it's no,_it’s no,_the scratch_that i_was_wrong
+        should_have_been typo: wait, make_that i_misspoke instead_of sorry,_i sorry,_the sorry,_it not_the_old
+        korrektur korrektur: nein, ich_meinte doch_nicht sondern stattdessen berichtigung anstatt
+        non, en_fait je_voulais_dire plutôt au_lieu_de rectification pardon,
+        corrección corrección: en_realidad quise_decir mejor_dicho en_lugar_de en_vez_de perdón, sino
+    """,
+}
+CUES: dict[str, ClauseClass] = {cue.replace("_", " "): cls for cls, table in _LATIN.items() for cue in words(table)}
+CUE = re.compile(word_lead(CUES) + r"(?![a-z0-9_ß-ɏ])")
+
+CJK_CUES: dict[str, ClauseClass] = {
+    cue: cls
+    for cls, table in {
+        ClauseClass.CONSTRAINT: """
+            必须 不得 不要 不能 不可以 不允许 禁止 严禁 只能 只用 仅限 务必 一定要 最多 至少 不超过 不许 切勿 请勿 绝不
+            决不 永远 总是 始终 上限是 上限为 不可 尽量
+            必ず 厳禁 てはいけ てはなら ではいけ ではなら ないでください しないで のみ 絶対に
+            なければなら べきで 許可なし 許可なく 必須 決して 少なくとも 常に 以内に 上限は 超えない
+        """,
+        ClauseClass.DECISION: """
+            决定 选定 敲定 定下来 商定 达成一致 拍板 最终方案 就用 我们采用 我们选择 同意了 已经批准
+            決定 決めまし 決めた ことにします ことにしまし ことにした 採用します 合意しまし
+            決まりまし 決まった 承認しまし
+        """,
+        ClauseClass.COMMITMENT: """
+            我会 我将 我们会 我们将 保证 承诺 我来负责 由我负责 我负责
+            お送りします 送ります 送付します 提出します 連絡します 対応します いたします 約束
+            お届けします 納品します 返信します 用意します 報告します
+        """,
+        ClauseClass.OPEN_QUESTION: "未决 待定 待确认 尚未确定 还没决定 未定 要確認 未確認 未解決",
+        ClauseClass.CORRECTION: """
+            更正 不对 我的意思是 应该是 改成 改为 而不是 说错 纠正 而是
+            訂正 間違え ではなく いや、 違います 正しくは 言い間違
+        """,
+    }.items()
+    for cue in words(table)
+}
+CJK_CUE = re.compile(word_lead(CJK_CUES))
+
+#: Cues that are word forms, by language; tried on a whole sentence, in small letters.
+ENDINGS: dict[str, tuple[tuple[ClauseClass, re.Pattern[str]], ...]] = {
+    "en": ((ClauseClass.CONSTRAINT, re.compile(r"\A(?:please )?(?:no |only |keep |do |use |reply |answer )[a-z]")),),
+    "de": (
+        (
+            ClauseClass.CONSTRAINT,
+            re.compile(
+                r"\A(?:bitte )?(?:verwende|benutze|nutze|schreibe?|ändere|lösche|sende|schicke|teile|nimm|gib|mach|rufe?"
+                r"|zeige|antworte|veröffentliche)(?:n sie)?\b[^.!?]{0,120}\b(?:nicht|keine?[nmrs]?|nie|nur)\b"
+            ),
+        ),
+    ),
+    "fr": (
+        (ClauseClass.CONSTRAINT, re.compile(r"(?:\bne |\bn['’])[a-zà-ÿ]{2,20}(?:ez|ons)\b")),
+        (ClauseClass.COMMITMENT, re.compile(r"\b(?:je |j['’])(?:vous |te |lui |l['’])?[a-zà-ÿ]{2,20}rai\b")),
+        (ClauseClass.COMMITMENT, re.compile(r"\bnous (?:vous |lui )?[a-zà-ÿ]{2,20}rons\b")),
+    ),
+    "es": (
+        (
+            ClauseClass.CONSTRAINT,
+            re.compile(r"(?:\A|[,;:] ?|por favor,? )no (?:me |le |lo |la |se |nos )?[a-zñáéíóú]{2,16}[aes]s?\b"),
+        ),
+        (ClauseClass.COMMITMENT, re.compile(r"\b[a-zñáéíóú]{2,20}(?:aré|eré|iré|aremos|eremos|iremos)\b")),
+    ),
+    "zh": (),
+    "ja": ((ClauseClass.COMMITMENT, re.compile(r"までに[^。]{1,40}ます")),),
+}
+POLITE_REQUEST = re.compile(
+    r"\A(?:please|can you|could you|would you|will you|können sie|kannst du|pouvez-vous|puede|podría|请)"
+)
+
+NEGATION = re.compile(
+    word_lead(
+        words("""
+    not never no none without nor cannot can't can’t won't won’t don't don’t doesn't doesn’t mustn't mustn’t shouldn't
+    shouldn’t isn't isn’t forbidden prohibited avoid nicht kein keine keinen keinem keiner nie niemals ohne verboten
+    keinesfalls untersagt ne n' n’ pas jamais aucun aucune sans interdit nunca jamás sin ningún ninguna prohibido evitar
+    """)
+    )
+    + r"(?![a-z0-9_ß-ɏ])|[不没未勿禁别无]|ない|ません|なし|ず[、。に]|禁止"
+)

@@ -1,0 +1,93 @@
+"""All clauses of a text: sentences with a cue, the strongest cue deciding the class."""
+
+import re
+import unicodedata
+
+from compaction.atoms.language import guess_language
+from compaction.clauses.clause import Clause, ClauseClass
+from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES, ENDINGS, NEGATION, POLITE_REQUEST
+from compaction.clauses.sentences import sentences
+
+__all__ = ["clause_form", "extract_clauses", "is_negative", "lowered"]
+
+#: Who wins where a sentence has cues of several classes.
+_STRENGTH = (
+    ClauseClass.CORRECTION,
+    ClauseClass.DECISION,
+    ClauseClass.CONSTRAINT,
+    ClauseClass.COMMITMENT,
+    ClauseClass.OPEN_QUESTION,
+)
+_LETTERS_MIN = 4
+_QUESTION = re.compile(r"[?？][\"'”»」』)]{0,3}\Z")
+_QUESTION_JA = re.compile(r"(?:ます|です|ません|でしょう|のでしょう|の)か[。]?\Z")
+_QUESTION_ZH = re.compile(r"[吗呢][。]?\Z")
+_OUTER = " \t\n.!。！；;,，、\"'“”„«»「」『』()`*_"
+
+
+def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None) -> list[Clause]:
+    """The clauses of `text` in the order of their places; `spans` are its sentences, where the caller has them."""
+    small = lowered(text)
+    language = guess_language(text)
+    spans = sentences(text) if spans is None else spans
+    cues = _cues_by_place(small)
+    clauses: list[Clause] = []
+    at = 0
+    for start, end in spans:
+        found: set[ClauseClass] = set()
+        while at < len(cues) and cues[at][0] < end:
+            if cues[at][0] >= start:
+                found.add(cues[at][1])
+            at += 1
+        cls = _class_of(small[start:end], found, language)
+        if cls is not None and sum(map(str.isalpha, text[start:end][:40])) >= _LETTERS_MIN:
+            clauses.append(
+                Clause(cls, start, end, clause_form(text[start:end]), bool(NEGATION.search(small, start, end)))
+            )
+    return clauses
+
+
+def _cues_by_place(small: str) -> list[tuple[int, ClauseClass]]:
+    cues = [(match.start(), CUES[match[0]]) for match in CUE.finditer(small)]
+    if not small.isascii():
+        cues.extend((match.start(), CJK_CUES[match[0]]) for match in CJK_CUE.finditer(small))
+        cues.sort()
+    return cues
+
+
+def _class_of(sentence: str, found: set[ClauseClass], language: str) -> ClauseClass | None:
+    for cls, pattern in ENDINGS[language]:
+        if cls not in found and pattern.search(sentence):
+            found.add(cls)
+    if _is_question(sentence, language):
+        # "Could you never …?" asks for a rule; "must we …?" asks.
+        if ClauseClass.CONSTRAINT in found and POLITE_REQUEST.match(sentence):
+            return ClauseClass.CONSTRAINT
+        return ClauseClass.CORRECTION if ClauseClass.CORRECTION in found else ClauseClass.OPEN_QUESTION
+    return next((cls for cls in _STRENGTH if cls in found), None)
+
+
+def _is_question(sentence: str, language: str) -> bool:
+    if _QUESTION.search(sentence):
+        return True
+    return (language == "ja" and bool(_QUESTION_JA.search(sentence))) or (
+        language == "zh" and bool(_QUESTION_ZH.search(sentence))
+    )
+
+
+def clause_form(written: str) -> str:
+    """The sentence without differences of case, width, blanks and outer punctuation."""
+    return " ".join(unicodedata.normalize("NFKC", written).casefold().split()).strip(_OUTER)
+
+
+def is_negative(text: str) -> bool:
+    """Whether the text denies or forbids."""
+    return bool(NEGATION.search(lowered(text)))
+
+
+def lowered(text: str) -> str:
+    """The text in small letters with every code point in its place."""
+    small = text.lower()
+    if len(small) == len(text):
+        return small
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
