@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from app.cursors import Cursor
 
@@ -13,9 +13,10 @@ __all__ = ["PAGE_SIZE", "PAGE_SIZE_MAX", "CursorText", "Page", "PageSize", "cut"
 PAGE_SIZE = 50
 PAGE_SIZE_MAX = 200
 
-PageSize = Annotated[int, Parameter(query="limit", ge=1, le=PAGE_SIZE_MAX, description="Rows of a page, at most.")]
+PageSize = Annotated[int, QueryParameter(name="limit", ge=1, le=PAGE_SIZE_MAX, description="Rows of a page, at most.")]
 CursorText = Annotated[
-    str | None, Parameter(query="cursor", description="`next` or `previous` of an earlier page of the same listing.")
+    str | None,
+    QueryParameter(name="cursor", description="`next` or `previous` of another page of the listing."),
 ]
 Row = TypeVar("Row")
 

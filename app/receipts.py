@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from litestar import Response
-from litestar.params import Parameter
+from litestar.params import HeaderParameter
 
 from app.idempotency import check_key, request_digest
 from app.problem import MEDIA_TYPE
@@ -36,7 +36,7 @@ class RequestKey:
 
 async def provide_request_key(
     request: ApiRequest,
-    idempotency_key: Annotated[str | None, Parameter(header="Idempotency-Key", description=_DESCRIPTION)] = None,
+    idempotency_key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", description=_DESCRIPTION)] = None,
 ) -> RequestKey | None:
     """Dependency `request_key`: None without the header. Raises BadIdempotencyKey."""
     # The parameter is there for the API's description; only all headers together show that there is but one.

@@ -7,11 +7,11 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
+from app.access.store import every_tenant
 from app.commands.common import Commands, command, open_database, settings_of
-from state import Database, Journal, Thread, tables
-from state.records import thread_of
+from state import Database, Journal, Thread, ThreadFilter, search_threads
 
 __all__ = ["add_to"]
 
@@ -48,15 +48,16 @@ async def _verify(arguments: argparse.Namespace) -> int:
 
 
 async def _threads(database: Database, thread_id: str | None) -> AsyncIterator[Thread]:
-    after = 0
-    while page := await database.read(partial(_page, thread_id=thread_id, after=after)):
-        for thread in page:
-            yield thread
-        after = page[-1].number
+    chosen = ThreadFilter(ids=None if thread_id is None else [thread_id])
+    for tenant_id in await database.read(every_tenant):
+        offset = 0
+        while page := await database.read(partial(_page, tenant_id=tenant_id, chosen=chosen, offset=offset)):
+            for thread in page:
+                yield thread
+            offset += len(page)
 
 
-def _page(connection: Connection, thread_id: str | None, after: int) -> list[Thread]:
-    query = select(tables.thread).where(tables.thread.c.number > after).order_by(tables.thread.c.number)
-    if thread_id is not None:
-        query = query.where(tables.thread.c.thread_id == thread_id)
-    return [thread_of(row) for row in connection.execute(query.limit(PAGE_COUNT))]
+def _page(connection: Connection, tenant_id: str, chosen: ThreadFilter, offset: int) -> list[Thread]:
+    return search_threads(
+        connection, tenant_id, chosen, sort_by="created_at", descending=False, limit=PAGE_COUNT, offset=offset
+    )

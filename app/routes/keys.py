@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 from litestar import Response, delete, get, post
 from litestar.openapi import ResponseSpec
-from litestar.params import Parameter
+from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 from sqlalchemy import Connection
 
@@ -28,7 +28,7 @@ __all__ = ["ROUTES", "KeyPage", "NewKey", "ShownKey"]
 ScopeName = Literal["read", "run", "approve", "admin", "operator"]
 Label = Annotated[str, Meta(min_length=1, max_length=200)]
 TenantId = Annotated[str, Meta(pattern=TENANT_PATTERN, description="1 to 64 letters, digits, '.', '_' and '-'.")]
-TenantQuery = Annotated[str | None, Parameter(query="tenant_id", description="For operators: whose keys.")]
+TenantQuery = Annotated[str | None, QueryParameter(name="tenant_id", description="For operators: whose keys.")]
 
 
 class NewKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -132,7 +132,7 @@ async def list_keys(
     responses={201: ResponseSpec(ShownKey, description="The key, with its token.", generate_examples=False)},
 )
 async def create_key(
-    data: NewKey,
+    data: JSONBody[NewKey],
     caller: given.Caller,
     resources: given.Resources,
     keys: given.Keys,
@@ -143,10 +143,10 @@ async def create_key(
     now = resources.now()
 
     def unit(connection: Connection) -> Issued | Reply:
-        if (reply := look_up(connection, caller.tenant_id, receipt)) is not None:
+        if (reply := look_up(connection, caller.tenant_id, receipt, now_us=to_us(now))) is not None:
             return reply
         issued = issue(connection, caller, data.wish(), now)
-        record(connection, caller.tenant_id, receipt, issued, now_us=to_us(now))
+        record(connection, caller.tenant_id, receipt, issued)
         return issued
 
     made = await resources.database.write(unit)
@@ -159,7 +159,7 @@ async def create_key(
 
 
 @delete("/admin/keys/{key_id:str}", opt=needs(Scope.ADMIN))
-async def revoke_key(key_id: str, caller: given.Caller, resources: given.Resources, keys: given.Keys) -> None:
+async def revoke_key(key_id: FromPath[str], caller: given.Caller, resources: given.Resources, keys: given.Keys) -> None:
     """Revoke a key: at once in this process, within seconds in every other. A key that is revoked stays so."""
     await resources.database.write(partial(revoke, caller=caller, key_id=key_id, now=resources.now()))
     keys.forget(key_id)
