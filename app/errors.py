@@ -21,9 +21,24 @@ from app.cursors import BadCursor
 from app.idempotency import BadIdempotencyKey
 from app.marks import facts_of, request_id_of
 from app.parameters import UnknownParameter
+from app.path_ids import BadId
 from app.problem import MEDIA_TYPE, Problem
 from app.request import BodyRefused, ClientGone, NotJson
-from state import KeyInProgress, KeyReused
+from state import (
+    AlreadyAnswered,
+    Conflict,
+    KeyInProgress,
+    KeyReused,
+    NotFound,
+    NothingToCancel,
+    NothingToResume,
+    NotInDoubt,
+    Refused,
+    ThreadBusy,
+    ThreadExists,
+    ThreadGone,
+    ValueRefused,
+)
 
 __all__ = ["REFUSALS", "Refusal", "handlers", "problem_of", "refusal_of"]
 
@@ -56,6 +71,18 @@ REFUSALS: dict[type[Exception], Refusal] = {
     UnknownParameter: Refusal(422, "unknown_parameter"),
     NoSuchKey: Refusal(404, "not_found"),
     KeyRefused: Refusal(422, "invalid_key"),
+    BadId: Refusal(422, "invalid_id"),
+    NotFound: Refusal(404, "not_found"),
+    ThreadExists: Refusal(409, "thread_exists"),
+    ThreadBusy: Refusal(409, "thread_busy"),
+    ThreadGone: Refusal(404, "not_found"),
+    NothingToCancel: Refusal(404, "nothing_to_cancel"),
+    NothingToResume: Refusal(409, "nothing_to_resume"),
+    AlreadyAnswered: Refusal(409, "already_answered"),
+    NotInDoubt: Refusal(409, "not_in_doubt"),
+    Conflict: Refusal(409, "conflict"),
+    Refused: Refusal(422, "refused"),
+    ValueRefused: Refusal(422, "value_refused"),
     KeyReused: Refusal(422, "idempotency_key_reused"),
     KeyInProgress: Refusal(409, "idempotency_key_in_progress", retry_after_s=1),
     Unauthenticated: Refusal(401, "unauthenticated"),
