@@ -1,0 +1,63 @@
+"""Interrupts of the dialect: how a question to a person is shown, and which answers it takes."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from app.request import BodyRefused
+from app.wire.reading import read_as
+from state import Call, Wait
+
+__all__ = ["APPROVAL_SCHEMA", "interrupt_of_call", "interrupt_of_wait", "read_approval"]
+
+#: Characters of the reason for a refusal.
+REASON_CHARS_MAX = 10_000
+
+#: JSON schema of what answers an approval.
+APPROVAL_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "boolean", "description": "true makes the call, false refuses it."},
+        {
+            "type": "object",
+            "properties": {
+                "approve": {"type": "boolean"},
+                "reason": {"type": "string", "maxLength": REASON_CHARS_MAX, "description": "The model is told."},
+            },
+            "required": ["approve"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class _Approval(Struct, forbid_unknown_fields=True):
+    approve: bool
+    reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] | None = None
+
+
+def interrupt_of_wait(wait: Wait) -> dict[str, Any]:
+    """The interrupt of an open wait."""
+    return _interrupt(wait.wait_id, wait.kind, wait.tool, wait.arguments, wait.step_key)
+
+
+def interrupt_of_call(call: Call) -> dict[str, Any]:
+    """The interrupt of a call with an open wait."""
+    if call.wait_id is None or call.wait_kind is None:
+        raise ValueError(f"nobody is asked about step {call.step_key}")
+    return _interrupt(call.wait_id, call.wait_kind, call.call.name, call.call.arguments, call.step_key)
+
+
+def read_approval(value: Any, path: str) -> bool | dict[str, Any]:
+    """The answer to an approval: `true`, `false` or `{"approve": …, "reason"?: …}`. Raises BodyRefused."""
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, dict):
+        raise BodyRefused(path, 'an approval is answered with true, false or {"approve": true or false, "reason": …}')
+    read_as(_Approval, value, path)
+    return value
+
+
+def _interrupt(wait_id: str, kind: str, tool: str, arguments: dict[str, Any], step_key: str) -> dict[str, Any]:
+    shown = {"kind": kind, "tool": tool, "arguments": arguments, "step_key": step_key}
+    # A step in doubt is settled by its own route; a resume does not answer it.
+    return {"id": wait_id, "value": shown, "response_schema": APPROVAL_SCHEMA if kind == "approval" else None}
