@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -206,7 +207,11 @@ async def journal_only(bench: Bench) -> None:
 
 async def _bytes(bench: Bench) -> int:
     def checkpoint(connection: Any) -> int:
-        return int(connection.exec_driver_sql("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()").scalar_one())
+        return int(
+            connection.exec_driver_sql(
+                "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+            ).scalar_one()
+        )
 
     return await bench.database.read(checkpoint)
 
@@ -222,9 +227,7 @@ async def resume(bench: Bench) -> None:
         (claimed,) = await bench.claim(1)
         await Turn(bench.desk, claimed, agent).take()
         STEP_COUNT = kept
-        thread = await bench.database.read(
-            lambda connection, thread_id=claimed.thread.thread_id: get_thread(connection, "bench", thread_id)
-        )
+        thread = await bench.database.read(partial(get_thread, tenant_id="bench", thread_id=claimed.thread.thread_id))
         took = []
         for _ in range(5):
             reads = bench.database.read_count

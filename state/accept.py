@@ -36,6 +36,7 @@ class Offer:
     assistant: str
     assistant_id: str
     request: RunRequest
+    route: str | None = None  #: None: any worker that has the assistant
     create_missing: bool = False
     thread_metadata: dict[str, Any] | None = None
     metadata: dict[str, Any]
@@ -108,6 +109,7 @@ def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: 
             "thread": thread,
             "execution_id": execution_id,
             "assistant": offer.assistant,
+            "route": offer.route or offer.assistant,
             "status": RunStatus.PENDING,
             "multitask": offer.multitask,
             "request": msgspec.json.encode(offer.request).decode(),
@@ -116,12 +118,20 @@ def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: 
             "created_at": now_us,
             "updated_at": now_us,
             "due_at": now_us + offer.delay_us if offer.delay_us else 0,
+            "stamp": _stamp(connection, offer.tenant_id),
             "attempts": 0,
+            "orphaned": 0,
+            "orphan_seq": 0,
             "hidden": False,
         },
     )
     row = connection.execute(statements.RUN, {"run": inserted.scalar_one()}).one()
     return run_of(row)
+
+
+def _stamp(connection: Connection, tenant_id: str) -> int:
+    own, head = connection.execute(statements.STAMP, {"tenant_id": tenant_id}).one()
+    return max(-1 if own is None else own, (head or 0) - 1) + 1
 
 
 def _thread(connection: Connection, offer: Offer, now_us: int) -> Any:

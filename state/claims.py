@@ -85,16 +85,24 @@ def bury(connection: Connection, worker_ids: Collection[str]) -> None:
     connection.execute(delete(tables.worker).where(tables.worker.c.worker_id.in_(list(worker_ids))))
 
 
-def claim(connection: Connection, worker_id: str, agents: Collection[str], count_max: int) -> list[Claim]:
-    """Take up to `count_max` runs: orphans first, then pending runs that are due, oldest first.
+def claim(
+    connection: Connection,
+    worker_id: str,
+    routes: Collection[str],
+    count_max: int,
+    *,
+    orphan_count_max: int | None = None,
+) -> list[Claim]:
+    """Take up to `count_max` runs: orphans first (up to `orphan_count_max` of them), then pending runs that are due.
 
-    A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished. An orphan is a
-    running run whose thread's owner has no live lease. `agents` names what this worker can run.
+    A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished; tenants take
+    turns. An orphan is a running run whose thread's owner has no live lease. `routes` names what this worker can run.
     """
-    candidates = _candidates(connection, statements.ORPHANS, agents, count_max)
-    if len(candidates) < count_max:
-        candidates += _candidates(connection, statements.DUE, agents, count_max - len(candidates))
-    return [_take(connection, worker_id, run, thread) for run, thread in candidates]
+    bound = count_max if orphan_count_max is None else min(count_max, orphan_count_max)
+    orphans = _candidates(connection, statements.ORPHANS, routes, bound) if bound > 0 else []
+    due = _candidates(connection, statements.DUE, routes, count_max - len(orphans)) if count_max > len(orphans) else []
+    claims = [_take(connection, worker_id, run, thread, orphan=True) for run, thread in orphans]
+    return claims + [_take(connection, worker_id, run, thread, orphan=False) for run, thread in due]
 
 
 def own(connection: Connection, worker_id: str) -> list[Held]:
@@ -141,14 +149,16 @@ def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
 
 
 def _candidates(
-    connection: Connection, statement: Select[Any], agents: Collection[str], count_max: int
+    connection: Connection, statement: Select[Any], routes: Collection[str], count_max: int
 ) -> list[tuple[int, int]]:
-    rows = connection.execute(statement, {"agents": list(agents), "count_max": count_max})
+    rows = connection.execute(statement, {"routes": list(routes), "count_max": count_max})
     return [(row[0], row[1]) for row in rows]
 
 
-def _take(connection: Connection, worker_id: str, run: int, thread: int) -> Claim:
+def _take(connection: Connection, worker_id: str, run: int, thread: int, *, orphan: bool) -> Claim:
     held = connection.execute(statements.TAKE_THREAD, {"thread": thread, "worker_id": worker_id}).one()
+    if orphan:
+        connection.execute(statements.COUNT_ORPHAN, {"run": run, "head_seq": held.head_seq})
     connection.execute(statements.TAKE_RUN, {"run": run})
     row = connection.execute(statements.RUN, {"run": run}).one()
     return Claim(run=run_of(row), thread=thread_of(held), answers=_unfolded(connection, thread))

@@ -63,6 +63,7 @@ class Run:
     thread_id: ThreadId
     execution_id: ExecutionId
     assistant: str
+    route: str
     status: RunStatus
     multitask: Multitask
     request: RunRequest
@@ -73,6 +74,7 @@ class Run:
     due_at_us: int
     parked: ParkReason | None
     attempts: int
+    orphaned: int
     cancel: CancelAction | None
     reason: str | None
     failure: Failure | None
@@ -132,6 +134,7 @@ def run_of(row: Row[Any]) -> Run:
         thread_id=ThreadId(row.thread_id),
         execution_id=ExecutionId(row.execution_id),
         assistant=row.assistant,
+        route=row.route,
         status=RunStatus(row.status),
         multitask=Multitask(row.multitask),
         request=msgspec.json.decode(row.request, type=RunRequest),
@@ -142,6 +145,7 @@ def run_of(row: Row[Any]) -> Run:
         due_at_us=row.due_at,
         parked=ParkReason(row.parked) if row.parked else None,
         attempts=row.attempts,
+        orphaned=row.orphaned,
         cancel=CancelAction(row.cancel) if row.cancel else None,
         reason=row.reason,
         failure=_failure(row.error),

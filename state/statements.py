@@ -4,7 +4,7 @@ Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently 
 and PostgreSQL.
 """
 
-from sqlalchemy import and_, bindparam, case, exists, or_, select, update
+from sqlalchemy import and_, bindparam, case, exists, func, or_, select, update
 
 from state import tables
 from state.instants import FAR_US, database_now_us
@@ -13,6 +13,7 @@ from state.run import ParkReason, RunStatus, ThreadStatus
 __all__ = [
     "ACTIVE",
     "CANCEL",
+    "COUNT_ORPHAN",
     "DUE",
     "END_RUN",
     "END_THREAD",
@@ -21,6 +22,7 @@ __all__ = [
     "OTHER_PENDING",
     "OWN",
     "RUN",
+    "STAMP",
     "TAKE_RUN",
     "TAKE_THREAD",
     "UNFOLDED",
@@ -29,6 +31,9 @@ __all__ = [
 
 _run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
 _earlier = tables.run.alias("earlier")
+_head = tables.run.alias("head")
+#: Entries that a turn writes before it makes progress: how it began.
+PROGRESS_COUNT = 2
 _UNFINISHED = [RunStatus.PENDING, RunStatus.RUNNING]
 
 #: A run by `number`, with the `thread_id` of its thread.
@@ -38,13 +43,13 @@ RUN = (
     .where(_run.number == bindparam("run"))
 )
 
-#: Running runs of `agents` whose thread's owner has no live lease.
+#: Running runs on `routes` whose thread's owner has no live lease.
 ORPHANS = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
     .where(
         _run.status == RunStatus.RUNNING,
-        _run.assistant.in_(bindparam("agents", expanding=True)),
+        _run.route.in_(bindparam("routes", expanding=True)),
         or_(
             _thread.owner.is_(None),
             ~exists().where(and_(_worker.worker_id == _thread.owner, _worker.lease_until > database_now_us())),
@@ -55,7 +60,7 @@ ORPHANS = (
     .with_for_update(of=tables.thread, skip_locked=True)
 )
 
-#: Pending runs of `agents` that are due, on threads that nobody owns and whose earlier runs have all ended.
+#: Pending runs on `routes` that are due, on threads that nobody owns and whose earlier runs have all ended.
 DUE = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
@@ -63,7 +68,7 @@ DUE = (
         _run.status == RunStatus.PENDING,
         _run.due_at <= database_now_us(),
         _run.hidden.is_(False),
-        _run.assistant.in_(bindparam("agents", expanding=True)),
+        _run.route.in_(bindparam("routes", expanding=True)),
         _thread.owner.is_(None),
         ~exists().where(
             and_(
@@ -74,7 +79,7 @@ DUE = (
             )
         ),
     )
-    .order_by(_run.due_at, _run.number)
+    .order_by(_run.stamp, _run.number)
     .limit(bindparam("count_max"))
     .with_for_update(of=tables.thread, skip_locked=True)
 )
@@ -90,6 +95,29 @@ TAKE_THREAD = (
         updated_at=database_now_us(),
     )
     .returning(tables.thread)
+)
+
+#: The next place in the fair queue: after the tenant's own pending runs, and not before the head of the queue. A tenant
+#: that floods the queue stands behind itself, and everybody else's first run stands beside its oldest one.
+STAMP = select(
+    select(func.max(_run.stamp))
+    .where(_run.tenant_id == bindparam("tenant_id"), _run.status == RunStatus.PENDING)
+    .scalar_subquery(),
+    select(_head.c.stamp)
+    .where(_head.c.status == RunStatus.PENDING, _head.c.due_at <= database_now_us())
+    .order_by(_head.c.stamp)
+    .limit(1)
+    .scalar_subquery(),
+)
+
+#: An orphan is counted: again without progress (its journal has nothing but the last turn's beginning more), or anew.
+COUNT_ORPHAN = (
+    update(tables.run)
+    .where(_run.number == bindparam("run"))
+    .values(
+        orphaned=case((bindparam("head_seq") > _run.orphan_seq + PROGRESS_COUNT, 1), else_=_run.orphaned + 1),
+        orphan_seq=bindparam("head_seq"),
+    )
 )
 
 #: A run begins a turn.

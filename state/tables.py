@@ -113,7 +113,8 @@ class RunRow(Row, table=True):
     __table_args__ = (
         UniqueConstraint("run_id"),
         Index("run_of_thread", "thread", "number"),
-        _partial("run_due", "due_at", "number", where="status = 'pending'"),
+        _partial("run_due", "stamp", "number", where="status = 'pending'"),
+        _partial("run_of_tenant", "tenant_id", "stamp", where="status = 'pending'"),
         _partial("run_running", "thread", where="status = 'running'", unique=True),
         {"sqlite_autoincrement": True},
     )
@@ -123,6 +124,7 @@ class RunRow(Row, table=True):
     thread: int = _big()
     execution_id: str
     assistant: str
+    route: str  #: which workers can run it: the assistant, or assistant@version where the version is pinned
     status: str
     multitask: str
     request: str  #: JSON: input, command, config, stream modes, pauses: what the caller asked for
@@ -131,8 +133,11 @@ class RunRow(Row, table=True):
     created_at: int = _big()
     updated_at: int = _big()
     due_at: int = _big()
+    stamp: int = _big()  #: place in the fair queue over tenants
     parked: str | None = None
     attempts: int = 0
+    orphaned: int = 0  #: times that its worker died without progress in between
+    orphan_seq: int = _big()  #: the thread's head when it was last found orphaned
     cancel: str | None = None
     reason: str | None = None
     error: str | None = None

@@ -23,7 +23,11 @@ from state import (
 from workers.agents import ChatAgent
 from workers.calls import close_calls, prepare
 
-__all__ = ["Action", "CallModel", "Note", "Park", "Perform", "RollBack", "Settle", "next_action"]
+__all__ = ["ORPHAN_COUNT_MAX", "Action", "CallModel", "Note", "Park", "Perform", "RollBack", "Settle", "next_action"]
+
+
+#: Deaths of its workers, one after the other without progress, that a run may see.
+ORPHAN_COUNT_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +87,7 @@ def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, n
         raise ValueError("a run has to be started before it can act")
     if run.cancel is CancelAction.ROLLBACK:
         return RollBack()
-    ending = _cancelled(run) or _over_budget(state, agent, run, execution, now_us)
-    if ending is not None:
+    if (ending := _must_end(state, agent, run, execution, now_us)) is not None:
         entries = close_calls(state, execution, "the run was stopped before this call was made")
         return Note(entries) if entries else ending
     if state.next is None:
@@ -97,10 +100,22 @@ def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, n
     return _tools(state, agent, execution, fence, now_us)
 
 
-def _cancelled(run: Run) -> Settle | None:
-    if run.cancel is None:
-        return None
-    return Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+def _must_end(
+    state: ThreadState, agent: ChatAgent, run: Run, execution: Execution, now_us: int
+) -> Settle | None:
+    """Why the run may not go on: it was cancelled, it kills its workers, or a budget is used up."""
+    if run.cancel is not None:
+        return Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+    if run.orphaned > ORPHAN_COUNT_MAX:
+        # A run without input on its thread goes on where this one stopped, once its operator knows why.
+        message = f"{run.orphaned} workers in a row died during this run without getting any further."
+        return Settle(
+            status=RunStatus.ERROR,
+            thread_status=ThreadStatus.ERROR,
+            reason="quarantined",
+            failure=Failure("Quarantined", message),
+        )
+    return _over_budget(state, agent, run, execution, now_us)
 
 
 def _over_budget(state: ThreadState, agent: ChatAgent, run: Run, execution: Execution, now_us: int) -> Settle | None:

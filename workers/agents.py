@@ -51,6 +51,7 @@ class ChatAgent:
     limits: Limits = field(default_factory=Limits)
     version: str = "1"  #: a constant that the author raises; never derived from the source
     description: str = ""
+    pin_version: bool = False  #: only workers that have this very version run what was accepted under it
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -67,6 +68,16 @@ class ChatAgent:
     def tool(self, name: str) -> Tool | None:
         """The tool of that name, if the agent has it."""
         return next((each for each in self.tools if each.name == name), None)
+
+    @property
+    def route(self) -> str:
+        """Where runs accepted now go: to any worker with the agent, or with this version of it."""
+        return f"{self.name}@{self.version}" if self.pin_version else self.name
+
+    @property
+    def routes(self) -> tuple[str, str]:
+        """What a worker with this agent can run."""
+        return self.name, f"{self.name}@{self.version}"
 
     @property
     def definitions(self) -> tuple[dict[str, Any], ...]:

@@ -27,8 +27,9 @@ __all__ = ["begin", "fold_answers", "fork_at"]
 
 async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
     """Read and fold the journal (one query), and note what starts the run, or the turn, or both."""
-    entries = await desk.journal.read(claim.thread.number)
-    state = fold(visible(entries, claim.thread.lineage))
+    async with desk.replays:
+        entries = await desk.journal.read(claim.thread.number)
+        state = fold(visible(entries, claim.thread.lineage))
     own = (each.seq for each in entries if each.run == claim.run.number)
     journal = TurnJournal(desk, claim, state, first_seq=next(own, claim.thread.head_seq + 1))
     if not _has_started(entries, claim.run.number):

@@ -1,5 +1,6 @@
 """What every turn of a worker needs, built once by the wiring."""
 
+import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,7 +12,11 @@ from workers.agents import Registry
 from workers.feed import Feed
 from workers.models.client import ChatModel
 
-__all__ = ["Desk"]
+__all__ = ["REPLAY_COUNT_MAX", "Desk"]
+
+
+#: Journals read and folded at once: after a crash hundreds of runs come back together, and heartbeats must not wait.
+REPLAY_COUNT_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +30,7 @@ class Desk:
     feed: Feed
     data_dir: Path
     now: Callable[[], datetime]
+    replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
 
     def now_us(self) -> int:

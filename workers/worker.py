@@ -30,6 +30,7 @@ class Pace:
     """How many turns at once, how often to look, and how long a stop may take (seconds)."""
 
     turn_count_max: int = 64
+    orphan_count_max: int = 16  #: orphans taken over in one sweep, so that a dead worker's load spreads
     sweep_s: float = 1.0
     probe_s: float = 0.25  #: how often to look for workers that died
     grace_s: float = 2.0
@@ -52,7 +53,7 @@ class Worker:
         self._bell = asyncio.Event()
         self._stopping = False
         self._turns: dict[asyncio.Task[None], Turn] = {}
-        self._agents = [agent.name for agent in desk.registry]
+        self._routes = [route for agent in desk.registry for route in agent.routes]
         self._serving: asyncio.Task[None] | None = None
         self._purge_due = 0.0
         self._suspicious = False
@@ -161,7 +162,9 @@ class Worker:
         if room <= 0 or not self._lease.is_safe:
             return False
         claims = await self._desk.database.write(
-            lambda connection: claim(connection, self.worker_id, self._agents, room)
+            lambda connection: claim(
+                connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
+            )
         )
         for each in claims:
             self._take(each)

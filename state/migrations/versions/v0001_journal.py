@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("thread", BIG, nullable=False),
         sa.Column("execution_id", sa.String(), nullable=False),
         sa.Column("assistant", sa.String(), nullable=False),
+        sa.Column("route", sa.String(), nullable=False),
         sa.Column("status", sa.String(), nullable=False),
         sa.Column("multitask", sa.String(), nullable=False),
         sa.Column("request", sa.String(), nullable=False),
@@ -65,8 +66,11 @@ def upgrade() -> None:
         sa.Column("created_at", BIG, nullable=False),
         sa.Column("updated_at", BIG, nullable=False),
         sa.Column("due_at", BIG, nullable=False),
+        sa.Column("stamp", BIG, nullable=False),
         sa.Column("parked", sa.String(), nullable=True),
         sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("orphaned", sa.Integer(), nullable=False),
+        sa.Column("orphan_seq", BIG, nullable=False),
         sa.Column("cancel", sa.String(), nullable=True),
         sa.Column("reason", sa.String(), nullable=True),
         sa.Column("error", sa.String(), nullable=True),
@@ -78,7 +82,15 @@ def upgrade() -> None:
     op.create_index(
         "run_due",
         "run",
-        ["due_at", "number"],
+        ["stamp", "number"],
+        unique=False,
+        sqlite_where=sa.text("status = 'pending'"),
+        postgresql_where=sa.text("status = 'pending'"),
+    )
+    op.create_index(
+        "run_of_tenant",
+        "run",
+        ["tenant_id", "stamp"],
         unique=False,
         sqlite_where=sa.text("status = 'pending'"),
         postgresql_where=sa.text("status = 'pending'"),
@@ -199,6 +211,12 @@ def downgrade() -> None:
         postgresql_where=sa.text("status = 'running'"),
     )
     op.drop_index("run_of_thread", table_name="run")
+    op.drop_index(
+        "run_of_tenant",
+        table_name="run",
+        sqlite_where=sa.text("status = 'pending'"),
+        postgresql_where=sa.text("status = 'pending'"),
+    )
     op.drop_index(
         "run_due",
         table_name="run",
