@@ -55,6 +55,7 @@ from state.errors import (
     ThreadGone,
 )
 from state.fold import apply, fold
+from state.history import History, Origin, read_history, transcripts
 from state.ids import ExecutionId, RunId, StepKey, ThreadId, idempotency_key_of, model_step, new_id, wait_id_of
 from state.instants import FAR_US, from_us, to_us
 from state.journal import Damage, Hand, Journal, read_entries, read_leaves
@@ -81,6 +82,7 @@ from state.runs import (
     list_waits,
     resolve_doubt,
 )
+from state.screens import Line, read_lines, run_names
 from state.thread_state import Call, Execution, Node, Position, ThreadState
 from state.threads import (
     SORTS,
@@ -93,6 +95,7 @@ from state.threads import (
     open_thread,
     purge_expired,
     search_threads,
+    sort_key,
 )
 from state.value import ValueRefused, check_text, spell, unspell
 
@@ -121,6 +124,7 @@ __all__ = [
     "Fork",
     "Hand",
     "Held",
+    "History",
     "Inbox",
     "Journal",
     "JournalDamaged",
@@ -128,6 +132,7 @@ __all__ = [
     "KeyReused",
     "LeaseLost",
     "Leave",
+    "Line",
     "Lineage",
     "Liveness",
     "Message",
@@ -140,6 +145,7 @@ __all__ = [
     "NothingToCancel",
     "NothingToResume",
     "Offer",
+    "Origin",
     "Outcome",
     "OutcomeUnknown",
     "Overtaken",
@@ -223,14 +229,19 @@ __all__ = [
     "prune",
     "purge_expired",
     "read_entries",
+    "read_history",
     "read_inbox",
     "read_leaves",
+    "read_lines",
     "resolve_doubt",
+    "run_names",
     "search_threads",
     "seq_of_checkpoint",
+    "sort_key",
     "spell",
     "store_reply",
     "to_us",
+    "transcripts",
     "unspell",
     "update_state",
     "visible",

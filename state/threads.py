@@ -3,14 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, tuple_, update
 
 from state import chain, receipts, statements, tables
 from state.errors import NotFound, ThreadExists
 from state.ids import new_id
+from state.instants import to_us
 from state.lineage import ROOT
 from state.portable import insert_new
 from state.receipts import Receipt, Reply
@@ -29,6 +31,7 @@ __all__ = [
     "open_thread",
     "purge_expired",
     "search_threads",
+    "sort_key",
 ]
 
 _DEPENDENTS = (tables.entry, tables.branch, tables.wait, tables.run, tables.thread_label)
@@ -167,13 +170,26 @@ def search_threads(
     sort_by: str,
     descending: bool,
     limit: int,
-    offset: int,
+    offset: int = 0,
+    beside: tuple[int | str, int] | None = None,
 ) -> list[Thread]:
-    """A page of the tenant's threads; ties are broken by age, so pages neither skip nor repeat."""
-    column = SORTS[sort_by]
-    order = (column.desc(), tables.thread.c.number.desc()) if descending else (column, tables.thread.c.number)
+    """A page of the tenant's threads; ties are broken by age, so pages neither skip nor repeat.
+
+    `beside` is the place (see `sort_key`) next to which the page begins, whatever was added or removed since.
+    """
+    column, number = SORTS[sort_by], tables.thread.c.number
+    order = (column.desc(), number.desc()) if descending else (column, number)
     statement = _filtered(select(tables.thread), tenant_id, chosen).order_by(*order).limit(limit).offset(offset)
+    if beside is not None:
+        place = tuple_(column, number)
+        statement = statement.where(place < tuple_(*beside) if descending else place > tuple_(*beside))
     return [thread_of(row) for row in connection.execute(statement)]
+
+
+def sort_key(thread: Thread, sort_by: str) -> tuple[int | str, int]:
+    """The place of a thread in the order of `sort_by`: unique, and as the database compares it."""
+    value = getattr(thread, sort_by)
+    return (to_us(value) if isinstance(value, datetime) else str(value), thread.number)
 
 
 def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) -> int:

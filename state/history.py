@@ -1,0 +1,111 @@
+"""History: the positions of a thread over all its branches, and what was said at each of them. Pure.
+
+A position is what clients look at and fork from. Those of a run that was rolled back are not shown: its entries stay,
+on a branch that was left.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from state.entry import Failure, Recorded, RolledBack, RunStarted, WaitOpened
+from state.fold import apply
+from state.ids import RunId
+from state.lineage import Leave
+from state.message import Message
+from state.thread_state import Position, ThreadState
+
+__all__ = ["History", "Origin", "read_history", "transcripts"]
+
+_ROOT_BRANCH = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which run made a position, of which assistant."""
+
+    run_id: RunId
+    assistant: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The positions of a thread, by seq, oldest first."""
+
+    positions: Mapping[int, Position]
+    origins: Mapping[int, Origin]  #: by number of the run
+    asked: Mapping[str, int]  #: wait id -> seq of the position at which it was opened
+    failures: Mapping[int, Failure]  #: seq of a branch's last position -> why the branch's last run failed
+
+
+def read_history(entries: Sequence[Recorded], leaves: Mapping[int, Leave]) -> History:
+    """What the journal's entries (all branches, in order) tell of their positions."""
+    origins, rolled_back = _runs(entries)
+    positions: dict[int, Position] = {}
+    asked: dict[str, int] = {}
+    last: dict[int, ThreadState] = {}
+    for each, state in _walk(entries, leaves):
+        last[each.branch] = state
+        position = state.position
+        if position is None:
+            continue
+        if position.seq == each.seq and position.run not in rolled_back:
+            positions[each.seq] = position
+        if isinstance(each.entry, WaitOpened):
+            asked[each.entry.wait_id] = position.seq
+    failures = {
+        state.position.seq: state.failure
+        for state in last.values()
+        if state.position is not None and state.failure is not None
+    }
+    return History(positions=dict(sorted(positions.items())), origins=origins, asked=asked, failures=failures)
+
+
+def transcripts(
+    entries: Sequence[Recorded], leaves: Mapping[int, Leave], seqs: Collection[int]
+) -> dict[int, list[Message]]:
+    """The messages at the positions with these seqs."""
+    return {
+        each.seq: state.messages
+        for each, state in _walk(entries, leaves)
+        if each.seq in seqs and state.position is not None and state.position.seq == each.seq
+    }
+
+
+def _runs(entries: Sequence[Recorded]) -> tuple[dict[int, Origin], set[int]]:
+    """Each run by number, and the numbers of those that were rolled back."""
+    origins: dict[int, Origin] = {}
+    numbers: dict[str, int] = {}
+    rolled_back: set[int] = set()
+    for each in entries:
+        if each.run is None:
+            continue
+        if isinstance(each.entry, RunStarted):
+            origins[each.run] = Origin(each.entry.run_id, each.entry.assistant)
+            numbers[each.entry.run_id] = each.run
+        elif isinstance(each.entry, RolledBack):
+            rolled_back.add(numbers.get(each.entry.run_id, each.run))
+    return origins, rolled_back
+
+
+def _walk(entries: Sequence[Recorded], leaves: Mapping[int, Leave]) -> Iterator[tuple[Recorded, ThreadState]]:
+    """Each entry once, with the state of its branch after it; a branch begins with the state where it left its parent.
+
+    The state of a branch is moved on in place: take from it what is needed before the next step.
+    """
+    by_branch: dict[int, list[Recorded]] = defaultdict(list)
+    for each in entries:
+        by_branch[each.branch].append(each)
+    children: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for branch, leave in leaves.items():
+        children[leave.parent].append((leave.fork_seq, branch))
+    begun = [(_ROOT_BRANCH, ThreadState())]
+    while begun:
+        branch, state = begun.pop()
+        forks = sorted(children[branch], reverse=True)
+        for each in by_branch[branch]:
+            while forks and forks[-1][0] < each.seq:
+                begun.append((forks.pop()[1], state.snapshot()))
+            apply(state, each)
+            yield each, state
+        begun.extend((fork[1], state.snapshot()) for fork in forks)

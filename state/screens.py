@@ -1,0 +1,66 @@
+"""Reads for people who look at a journal: its lines with their digests, and the names behind its numbers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, select
+
+from state import tables
+from state.ids import RunId
+
+__all__ = ["Line", "read_lines", "run_names"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One entry as it is stored; `payload` is None once it was erased."""
+
+    seq: int
+    branch: int
+    run_id: RunId | None
+    fence: int
+    at_us: int  #: epoch microseconds
+    kind: str
+    payload: dict[str, Any] | None
+    digest: bytes
+
+
+def read_lines(connection: Connection, thread: int, *, after_seq: int, before_seq: int, count_max: int) -> list[Line]:
+    """Entries of all branches with a seq between the two, in order; at most `count_max`."""
+    entry = tables.entry.c
+    rows = connection.execute(
+        select(
+            entry.seq,
+            entry.branch,
+            tables.run.c.run_id,
+            entry.fence,
+            entry.at,
+            entry.kind,
+            entry.payload,
+            entry.digest,
+        )
+        .join(tables.run, tables.run.c.number == entry.run, isouter=True)
+        .where(entry.thread == thread, entry.seq > after_seq, entry.seq < before_seq)
+        .order_by(entry.seq)
+        .limit(count_max)
+    )
+    return [
+        Line(
+            seq=row.seq,
+            branch=row.branch,
+            run_id=None if row.run_id is None else RunId(row.run_id),
+            fence=row.fence,
+            at_us=row.at,
+            kind=row.kind,
+            payload=None if row.payload is None else msgspec.json.decode(row.payload),
+            digest=row.digest,
+        )
+        for row in rows
+    ]
+
+
+def run_names(connection: Connection, thread: int) -> dict[int, RunId]:
+    """The id of every run of the thread by its number, rolled back and deleted ones too."""
+    rows = connection.execute(select(tables.run.c.number, tables.run.c.run_id).where(tables.run.c.thread == thread))
+    return {row.number: RunId(row.run_id) for row in rows}
