@@ -10,10 +10,12 @@ from memory.provenance import Evidence, Origin, Trust
 from memory.scope import Namespace, namespace_of
 from memory.values import check_json, check_label, check_text
 
-__all__ = ["TURN", "Assertion", "Cardinality", "Closing", "Disposition", "Draft", "Verdict"]
+__all__ = ["ITEM", "TURN", "Assertion", "Cardinality", "Closing", "Disposition", "Draft", "Verdict"]
 
 #: The kind of a raw message, kept word for word.
 TURN = "turn"
+#: The kind of a keyed JSON document, replaced as a whole.
+ITEM = "item"
 
 
 class Cardinality(StrEnum):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from memory.assertion import Closing
 from memory.filters import Filter
-from memory.instants import FAR_US, from_us, to_us
+from memory.instants import from_us, to_us
 from memory.provenance import Trust
 from memory.recall import Include, Question, Withheld
 from memory.scope import Namespace
@@ -60,8 +60,7 @@ def _belief(row: Held, question: Question) -> Withheld | None:
     known = question.known_us
     if known < row.known_from:
         return Withheld.NOT_KNOWN_THEN
-    # Asked as of now, a belief that ended this very microsecond has ended.
-    if known < row.known_to or (row.known_to >= FAR_US):
+    if known < row.known_to:
         return None
     if row.closing == Closing.SUPERSEDED:
         return None if question.include is Include.ALL else Withheld.SUPERSEDED

@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from memory.admission import Hold
 from memory.errors import FilterRefused
 from memory.filters import Filter
@@ -16,12 +19,12 @@ from memory.recall import Include, Question
 from memory.scope import Scope
 from memory.values import canonical
 
-__all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Within", "tag", "within"]
+__all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Vector", "Within", "tag", "tags_of", "within"]
 
 #: Arm → assertion id → score.
 Arms = dict[str, dict[str, float]]
 Tags = frozenset[str]
-Vector = Sequence[float]
+Vector = Sequence[float] | NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +36,7 @@ class Entry:
     digest: str  #: of everything the entry was made from: equal digests, equal entries
     text: Mapping[int, float]
     context: Mapping[int, float]
-    dense: Vector
+    dense: Vector | None  #: None while its space waits to be replaced by one that can be embedded for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

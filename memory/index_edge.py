@@ -137,10 +137,11 @@ class EdgeIndex:
 
 def _point(entry: Entry) -> edge.Point:
     vector: dict[str, Any] = {
-        "dense": list(map(float, entry.dense)),
         "text": edge.SparseVector(list(entry.text), list(entry.text.values())),
         "context": edge.SparseVector(list(entry.context), list(entry.context.values())),
     }
+    if entry.dense is not None:
+        vector["dense"] = list(map(float, entry.dense))
     payload = {"tags": sorted(entry.tags), "digest": entry.digest}
     return edge.Point(entry.assertion_id, vector, payload)
 

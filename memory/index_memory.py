@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from memory.errors import IndexUnavailable
-from memory.index import Arms, Entry, Probe, Within
+from memory.index import Arms, Entry, Probe, Vector, Within
 from memory.lexical import rarity
 
 __all__ = ["MemoryIndex"]
@@ -20,7 +20,7 @@ class _Space:
         self.postings: dict[str, dict[int, dict[str, float]]] = {"text": {}, "context": {}}
 
     def put(self, entry: Entry) -> None:
-        if len(entry.dense) != self.dimension:
+        if entry.dense is not None and len(entry.dense) != self.dimension:
             raise IndexUnavailable(f"a vector of {len(entry.dense)} does not fit a space of {self.dimension}")
         self.remove(entry.assertion_id)
         self.entries[entry.assertion_id] = entry
@@ -50,11 +50,17 @@ class _Space:
     def scores(self, probe: Probe, place: Within, among: set[str]) -> Arms:
         corpus = self.inside(place.corpus or place.groups)
         arms: Arms = {arm: self._lexical(arm, probe.terms, corpus, among) for arm in self.postings}
-        if probe.dense is not None and among:
-            ids = sorted(among)
-            matrix = np.asarray([self.entries[each].dense for each in ids], np.float32)
-            arms["dense"] = dict(zip(ids, (matrix @ np.asarray(probe.dense, np.float32)).tolist(), strict=True))
+        if probe.dense is not None:
+            arms["dense"] = self._dense(probe.dense, among)
         return arms
+
+    def _dense(self, vector: Vector, among: set[str]) -> dict[str, float]:
+        found = [(each, dense) for each in sorted(among) if (dense := self.entries[each].dense) is not None]
+        if not found:
+            return {}
+        matrix = np.asarray([dense for _, dense in found], np.float32)
+        near = (matrix @ np.asarray(vector, np.float32)).tolist()
+        return {each: score for (each, _), score in zip(found, near, strict=True)}
 
     def _lexical(self, arm: str, terms: Mapping[int, float], corpus: set[str], among: set[str]) -> dict[str, float]:
         scores: dict[str, float] = defaultdict(float)

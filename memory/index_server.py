@@ -108,10 +108,11 @@ async def _answered(call: Awaitable[T]) -> T:
 
 def _point(entry: Entry) -> models.PointStruct:
     vector: dict[str, Any] = {
-        "dense": list(map(float, entry.dense)),
         "text": models.SparseVector(indices=list(entry.text), values=list(entry.text.values())),
         "context": models.SparseVector(indices=list(entry.context), values=list(entry.context.values())),
     }
+    if entry.dense is not None:
+        vector["dense"] = list(map(float, entry.dense))
     return models.PointStruct(
         id=entry.assertion_id, vector=vector, payload={"tags": sorted(entry.tags), "digest": entry.digest}
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from memory.admission import UNTRUSTED_TTL
-from memory.assertion import TURN, Cardinality, Draft
+from memory.assertion import ITEM, TURN, Cardinality, Draft
 from memory.dates import has_time_words
 from memory.errors import Refused
 from memory.instants import FAR_US, from_us, to_us
@@ -59,10 +59,10 @@ def prepare(draft: Draft, scope: Scope, now: datetime, cardinality: Cardinality 
         draft=draft,
         tenant_id=scope.tenant_id,
         now=now_us,
-        subject_key=None if draft.subject is None else folded(draft.subject),
+        subject_key=_subject_key(draft),
         attribute_key=None if draft.attribute is None else folded(draft.attribute),
         value=canonical(draft.value),
-        digest=_digest(draft, cardinality, valid_from, valid_to),
+        digest=_digest(draft, cardinality, valid_from, valid_to, now_us),
         origin_key=draft.origin.key,
         valid_from=valid_from,
         valid_to=valid_to,
@@ -102,11 +102,18 @@ def _expiry(draft: Draft, now_us: int) -> int:
     return now_us + int(UNTRUSTED_TTL.total_seconds() * 1_000_000) if draft.trust.is_untrusted else FAR_US
 
 
-def _digest(draft: Draft, cardinality: Cardinality | None, valid_from: int, valid_to: int | None) -> str:
+def _subject_key(draft: Draft) -> str | None:
+    """A subject in one spelling; the key of an item to the letter."""
+    if draft.subject is None:
+        return None
+    return canonical(draft.subject) if draft.kind == ITEM else folded(draft.subject)
+
+
+def _digest(draft: Draft, cardinality: Cardinality | None, valid_from: int, valid_to: int | None, now_us: int) -> str:
     """The same for the same statement, whoever makes it.
 
     A statement about an attribute is its value; a text is its words, whatever their case and spacing. A raw turn, an
-    event and a statement with a validity of its own are another each time.
+    item, an event and a statement with a validity of its own are another each time.
     """
     parts: list[object]
     if draft.attribute is not None and draft.subject is not None:
@@ -116,6 +123,8 @@ def _digest(draft: Draft, cardinality: Cardinality | None, valid_from: int, vali
         parts = ["text", folded(draft.text)]
     if draft.kind == TURN:
         parts.append(["turn", draft.origin.key])
+    if draft.kind == ITEM:
+        parts = ["item", draft.subject, draft.value, now_us]
     if cardinality is Cardinality.EVENT or (cardinality is not Cardinality.ONE and draft.valid_from is not None):
         parts.append(["from", valid_from])
     if cardinality is not Cardinality.ONE and valid_to is not None:

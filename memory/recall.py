@@ -8,7 +8,7 @@ from enum import StrEnum
 from memory.assertion import Assertion
 from memory.errors import Refused
 from memory.filters import Filter
-from memory.instants import to_us
+from memory.instants import FAR_US, to_us
 from memory.scope import Scope
 from memory.values import check_text
 
@@ -45,7 +45,7 @@ class Withheld(StrEnum):
 class Question:
     """What is asked, of which scope, and from which point on the two time axes.
 
-    `valid_at` and `known_at` default to `asked_at`. Raises Refused for a blank text: it never means "everything".
+    `valid_at` defaults to `asked_at`, `known_at` to all that is known. Raises Refused for a blank text: it never means "everything".
     """
 
     text: str
@@ -79,8 +79,11 @@ class Question:
 
     @property
     def known_us(self) -> int:
-        """The instant on the axis of belief."""
-        return to_us(self.known_at or self.asked_at)
+        """The instant on the axis of belief; unless it is given, after all that was ever recorded.
+
+        Not the asker's clock: two writes in one microsecond are recorded one after the other, ahead of any clock.
+        """
+        return FAR_US - 1 if self.known_at is None else to_us(self.known_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""An embedder of nothing but arithmetic: signed hashes of terms and of their pieces. For tests, and as a last resort."""
+"""An embedder of nothing but arithmetic: signed hashes of terms and their pieces. For tests, and as a last resort."""
 
 import math
 import zlib

@@ -104,11 +104,11 @@ def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
 
 def _gelu(values: Array) -> Array:
     """Gaussian error linear unit; the error function by Abramowitz and Stegun 7.1.26, exact to 1.5e-7."""
-    size = np.abs(values) / np.float32(math.sqrt(2))
-    slope = 1 / (1 + np.float32(0.3275911) * size)
-    series = np.zeros_like(slope)
+    size: Array = np.abs(values) * np.float32(math.sqrt(0.5))
+    slope: Array = np.float32(1) / (np.float32(1) + np.float32(0.3275911) * size)
+    series: Array = np.zeros(slope.shape, np.float32)
     for coefficient in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
         series = (series + np.float32(coefficient)) * slope
-    error = 1 - series * np.exp(-size * size)
-    result: Array = 0.5 * values * (1 + np.sign(values) * error)
+    error: Array = np.float32(1) - series * np.exp(-size * size)
+    result: Array = np.float32(0.5) * values * (np.float32(1) + np.sign(values) * error)
     return result

@@ -5,6 +5,7 @@ import json
 import struct
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from memory.errors import EmbedderFailed
 
 __all__ = ["installed_file", "read_tensors", "trusted"]
 
-_KINDS = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "I64": np.dtype("<i8")}
+_KINDS: dict[str, np.dtype[Any]] = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
 HEADER_LENGTH_MAX = 10_000_000
 
 

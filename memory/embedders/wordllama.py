@@ -1,4 +1,4 @@
-"""The default embedder: a table of 32,000 word pieces, their mean. No model runs, so a text takes a tenth of a millisecond.
+"""The default embedder: the mean of a text's word pieces, out of a table. No model runs; a text takes 0.1 ms.
 
 The table and its tokenizer come out of the pinned wheel `wordllama` (MIT); its code is never imported, because its own
 loader looks for them on the network.
@@ -26,7 +26,7 @@ DIMENSION = 256
 
 
 class WordLlamaEmbedder:
-    """Means of word-piece vectors. Raises EmbedderFailed when the wheel is missing or is not the one that was checked."""
+    """Means of word pieces. Raises EmbedderFailed when the wheel is missing or is not the one that was checked."""
 
     name = "wordllama-1"
     dimension = DIMENSION

@@ -1,0 +1,186 @@
+"""Export and import: JSON lines, one row a line, in the order of arrival. What is exported, imported and exported again
+is equal, byte for byte."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, and_, insert, select
+
+from memory.errors import Refused
+from memory.scope import Scope, namespace_of
+from memory.statements import enqueue, known_namespaces, namespace_id, rows
+from memory.tables import assertion, attribute, evidence, namespace, succession
+from memory.tables_jobs import recall_log, tombstone
+from memory.values import canonical, load
+
+__all__ = ["FORMAT", "Imported", "exported", "import_lines"]
+
+FORMAT = {"format": "threadmark-memory", "version": 1}
+PAGE_COUNT = 1_000
+LINE_LENGTH_MAX = 1_000_000
+_LOCAL = {"number", "tenant_id", "namespace_id"}
+_TABLES: dict[str, Table] = {
+    "attribute": attribute,
+    "assertion": assertion,
+    "evidence": evidence,
+    "succession": succession,
+    "recall": recall_log,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did, by kind of line."""
+
+    added: Mapping[str, int]
+    known: Mapping[str, int]  #: held already; left as they are
+    erased: int  #: ids with a tombstone: they do not come back
+
+
+def exported(connection: Connection, scope: Scope) -> Iterator[str]:
+    """The lines of everything that the scope covers."""
+    yield canonical(FORMAT)
+    numbers = set(connection.scalars(known_namespaces(scope)))
+    labels = {
+        number: load(spelled)
+        for number, spelled in connection.execute(
+            select(namespace.c.namespace_id, namespace.c.labels).where(namespace.c.tenant_id == scope.tenant_id)
+        )
+        if number in numbers
+    }
+    ids: set[str] = set()
+    for kind, table in _TABLES.items():
+        for row in _all(connection, table, scope):
+            if not _is_inside(kind, row, labels, ids, scope):
+                continue
+            if kind == "assertion":
+                ids.add(row["assertion_id"])
+            kept = {name: value for name, value in row.items() if name not in _LOCAL}
+            if "namespace_id" in row:
+                kept["namespace"] = labels[row["namespace_id"]]
+            yield canonical({"kind": kind, "row": kept})
+
+
+def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> Imported:
+    """Keep the rows of an export under the scope's tenant, as they were, times and all.
+
+    Raises Refused, with nothing kept, for another format, for a line that is no row, for a namespace outside the scope
+    and for an id that another tenant has.
+    """
+    added: dict[str, int] = {}
+    known: dict[str, int] = {}
+    erased = 0
+    fresh: list[tuple[str, int]] = []
+    for at, line in enumerate(lines):
+        path = f"line {at + 1}"
+        if at == 0:
+            _check_format(line, path)
+            continue
+        kind, row = _parsed(line, path)
+        table = _TABLES[kind]
+        if "namespace" in row and "namespace_id" in table.c:
+            labels = namespace_of(row.pop("namespace"), f"{path}.namespace")
+            if not scope.covers(scope.tenant_id, labels):
+                raise Refused(f"{path}.namespace", "is outside the scope of the request")
+            row["namespace_id"] = namespace_id(connection, scope.tenant_id, labels)
+        row["tenant_id"] = scope.tenant_id
+        if _is_erased(connection, row):
+            erased += 1
+        elif _is_known(connection, table, kind, row, path):
+            known[kind] = known.get(kind, 0) + 1
+        else:
+            connection.execute(insert(table).values(**row))
+            added[kind] = added.get(kind, 0) + 1
+            if kind == "assertion":
+                fresh.append((row["assertion_id"], row["namespace_id"]))
+    enqueue(connection, scope.tenant_id, fresh)
+    return Imported(added=added, known=known, erased=erased)
+
+
+def _all(connection: Connection, table: Table, scope: Scope) -> Iterator[dict[str, Any]]:
+    after = 0
+    mine = table.c.tenant_id == scope.tenant_id
+    while True:
+        query = select(table).where(mine, table.c.number > after).order_by(table.c.number).limit(PAGE_COUNT)
+        found = rows(connection, query)
+        if not found:
+            return
+        yield from found
+        after = found[-1]["number"]
+
+
+def _is_inside(kind: str, row: Mapping[str, Any], labels: Mapping[int, Any], ids: set[str], scope: Scope) -> bool:
+    if kind == "succession":
+        return row["older_id"] in ids and row["newer_id"] in ids
+    if kind == "recall":
+        return scope.covers(scope.tenant_id, load(row["namespace"]))
+    return "namespace_id" not in row or row["namespace_id"] in labels
+
+
+def _check_format(line: str, path: str) -> None:
+    try:
+        found = load(line)
+    except ValueError as error:
+        raise Refused(path, "is not JSON") from error
+    if found != FORMAT:
+        raise Refused(path, f"is not the heading {canonical(FORMAT)}")
+
+
+def _parsed(line: str, path: str) -> tuple[str, dict[str, Any]]:
+    if len(line) > LINE_LENGTH_MAX:
+        raise Refused(path, f"is longer than {LINE_LENGTH_MAX} characters")
+    try:
+        found = load(line)
+        kind, row = found["kind"], dict(found["row"])
+        table = _TABLES[kind]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Refused(path, "is not a row of memory") from error
+    wanted = {column.name for column in table.c} - _LOCAL
+    if "namespace_id" in table.c:
+        wanted |= {"namespace"}
+    if row.keys() != wanted:
+        raise Refused(path, f"has other fields than a row of kind {kind!r}")
+    for name, value in row.items():
+        if name != "namespace" or "namespace_id" not in table.c:
+            _check_cell(table, name, value, f"{path}.{name}")
+    return kind, row
+
+
+def _check_cell(table: Table, name: str, value: Any, path: str) -> None:
+    column = table.c[name]
+    if value is None:
+        if not column.nullable:
+            raise Refused(path, "is missing")
+        return
+    wanted = column.type.python_type
+    if wanted is object:  # SQLModel's own text type does not say what it is
+        wanted = str
+    right = isinstance(value, int | float) if wanted is float else type(value) is wanted
+    if not right:
+        raise Refused(path, f"is not of type {wanted.__name__}")
+    if isinstance(value, str) and "\0" in value:
+        raise Refused(path, "holds a bare NUL")
+
+
+def _is_erased(connection: Connection, row: Mapping[str, Any]) -> bool:
+    ids = [row[name] for name in ("assertion_id", "root_id", "older_id", "newer_id") if name in row]
+    if not ids:
+        return False
+    found = connection.scalar(select(tombstone.c.number).where(tombstone.c.assertion_id.in_(ids)).limit(1))
+    return found is not None
+
+
+def _is_known(connection: Connection, table: Table, kind: str, row: Mapping[str, Any], path: str) -> bool:
+    names = {
+        "attribute": ("tenant_id", "attribute_key"),
+        "assertion": ("assertion_id",),
+        "evidence": ("evidence_id",),
+        "succession": ("older_id", "newer_id", "kind"),
+        "recall": ("recall_id",),
+    }[kind]
+    same = and_(*(table.c[name] == row[name] for name in names))
+    owner = connection.scalar(select(table.c.tenant_id).where(same).limit(1))
+    if owner is not None and owner != row["tenant_id"]:
+        raise Refused(path, "has an id that is taken")
+    return owner is not None

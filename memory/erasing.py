@@ -1,0 +1,274 @@
+"""Erasure: what a selector names is removed everywhere memory keeps it, and counted. A job that can be taken up again.
+
+Only a tombstone is left of an assertion: its id, so that it does not come back from an index, a backup or an import.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+
+from memory.admission import Selector
+from memory.errors import Refused, UnknownJob
+from memory.instants import from_us
+from memory.quarantine import selected
+from memory.scope import Namespace, Scope, namespace_of
+from memory.statements import chunks, enqueue, known_namespaces, rows
+from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, quarantine, succession
+from memory.tables_jobs import erasure, outbox, recall_log, tombstone
+from memory.text import folded
+from memory.values import canonical, check_label, load
+
+__all__ = [
+    "BATCH_COUNT",
+    "Erasure",
+    "Forget",
+    "begin",
+    "counted",
+    "erase_batch",
+    "erased_ids",
+    "finish",
+    "job",
+    "unfinished",
+]
+
+BATCH_COUNT = 200
+_OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
+_OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forget:
+    """What to erase: exactly one of a namespace, a subject, a source, or the whole tenant.
+
+    A source is erased with everything that rests on it, also what another source supports as well: the statement was
+    read in the erased text. Raises Refused when it names nothing or two things.
+    """
+
+    namespace: Namespace | None = None
+    subject: str | None = None
+    source: Selector | None = None
+    tenant: bool = False
+
+    def __post_init__(self) -> None:
+        named = [self.namespace is not None, self.subject is not None, self.source is not None, self.tenant]
+        if sum(named) != 1:
+            raise Refused("selector", "names none or several of namespace, subject, source and tenant")
+        if self.namespace is not None and not namespace_of(self.namespace):
+            raise Refused("namespace", "is empty; say `tenant` to erase everything")
+        if self.subject is not None:
+            check_label(self.subject, "subject")
+        if self.source is not None and not self.source.parts():
+            raise Refused("source", "names nothing")
+
+    def spelled(self) -> str:
+        """Its JSON, for the job's row."""
+        source = None if self.source is None else self.source.parts()
+        labels = None if self.namespace is None else list(self.namespace)
+        return canonical({"namespace": labels, "subject": self.subject, "source": source, "tenant": self.tenant})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Erasure:
+    """An erasure and what it removed so far, by table; `entries` are those of the index."""
+
+    erasure_id: str
+    is_done: bool
+    created_at: datetime
+    done_at: datetime | None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def begin(connection: Connection, tenant_id: str, what: Forget, now: int) -> Erasure:
+    """Note the job before anything is erased, so that it can be taken up again."""
+    erasure_id = str(uuid4())
+    connection.execute(
+        insert(erasure).values(
+            erasure_id=erasure_id,
+            tenant_id=tenant_id,
+            selector=what.spelled(),
+            status="running",
+            counts="{}",
+            created_at=now,
+        )
+    )
+    return job(connection, tenant_id, erasure_id)
+
+
+def job(connection: Connection, tenant_id: str, erasure_id: str) -> Erasure:
+    """A job of the tenant. Raises UnknownJob."""
+    row = _row(connection, tenant_id, erasure_id)
+    return Erasure(
+        erasure_id=erasure_id,
+        is_done=row["status"] == "done",
+        created_at=from_us(row["created_at"]),
+        done_at=None if row["done_at"] is None else from_us(row["done_at"]),
+        counts=load(row["counts"]),
+    )
+
+
+def unfinished(connection: Connection) -> list[tuple[str, str]]:
+    """The jobs that were begun and not finished: tenant and id."""
+    query = select(erasure.c.tenant_id, erasure.c.erasure_id).where(erasure.c.status != "done")
+    return [(tenant_id, erasure_id) for tenant_id, erasure_id in connection.execute(query.order_by(erasure.c.number))]
+
+
+def counted(connection: Connection, tenant_id: str, what: Forget) -> dict[str, int]:
+    """What an erasure would remove now: a dry run."""
+    named = _named(tenant_id, what)
+    roots = select(assertion.c.root_id).where(named).distinct()
+    counts = {
+        "assertions": select(func.count()).select_from(assertion).where(named),
+        "evidence": select(func.count()).select_from(evidence).where(evidence.c.root_id.in_(roots)),
+    }
+    return {name: int(connection.scalar(query) or 0) for name, query in counts.items()}
+
+
+def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: int) -> list[str]:
+    """Erase some of what the job names, in one transaction; the ids. Empty when nothing is left."""
+    row = _row(connection, tenant_id, erasure_id)
+    if row["selector"] is None:
+        return []
+    named = _named(tenant_id, _what(load(row["selector"])))
+    first = rows(connection, select(assertion.c.root_id).where(named).order_by(assertion.c.number).limit(BATCH_COUNT))
+    if not first:
+        return []
+    roots = sorted({each["root_id"] for each in first})
+    # With a statement go all its versions: they say the same words.
+    versions = rows(connection, select(assertion.c.assertion_id).where(assertion.c.root_id.in_(roots)))
+    ids = [each["assertion_id"] for each in versions]
+    counts = load(row["counts"])
+    for name, count in _removed(connection, tenant_id, erasure_id, roots, ids, now).items():
+        counts[name] = counts.get(name, 0) + count
+    connection.execute(update(erasure).where(erasure.c.erasure_id == erasure_id).values(counts=canonical(counts)))
+    return ids
+
+
+def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count: int, now: int) -> Erasure:
+    """Erase what is left beside assertions, forget the selector, and close the job."""
+    row = _row(connection, tenant_id, erasure_id)
+    if row["selector"] is not None:
+        counts = load(row["counts"]) | {"entries": entry_count}
+        what = _what(load(row["selector"]))
+        left = _leftovers(connection, tenant_id, what)
+        left["recalls"] = left.get("recalls", 0) + _recalls(connection, tenant_id, erased_ids(connection, erasure_id))
+        counts |= left
+        connection.execute(
+            update(erasure)
+            .where(erasure.c.erasure_id == erasure_id)
+            # The selector may be a name: what remains tells that something was erased, and how much.
+            .values(selector=None, status="done", done_at=now, counts=canonical(counts))
+        )
+    return job(connection, tenant_id, erasure_id)
+
+
+def erased_ids(connection: Connection, erasure_id: str) -> list[str]:
+    """The ids that a job has erased."""
+    query = select(tombstone.c.assertion_id).where(tombstone.c.erasure_id == erasure_id).order_by(tombstone.c.number)
+    return list(connection.scalars(query))
+
+
+def _row(connection: Connection, tenant_id: str, erasure_id: str) -> dict[str, Any]:
+    query = select(erasure).where(erasure.c.tenant_id == tenant_id, erasure.c.erasure_id == erasure_id)
+    found = rows(connection, query.with_for_update())
+    if not found:
+        raise UnknownJob(erasure_id)
+    return found[0]
+
+
+def _what(spelled: dict[str, Any]) -> Forget:
+    source = spelled["source"]
+    labels = spelled["namespace"]
+    return Forget(
+        namespace=None if labels is None else tuple(labels),
+        subject=spelled["subject"],
+        source=None if source is None else Selector(**source),
+        tenant=spelled["tenant"],
+    )
+
+
+def _named(tenant_id: str, what: Forget) -> Any:
+    mine = assertion.c.tenant_id == tenant_id
+    if what.namespace is not None:
+        scope = Scope(tenant_id=tenant_id, namespace=what.namespace)
+        return and_(mine, assertion.c.namespace_id.in_(known_namespaces(scope)))
+    if what.subject is not None:
+        key = folded(what.subject)
+        spoken = exists().where(evidence.c.root_id == assertion.c.root_id, evidence.c.actor == what.subject)
+        return and_(mine, or_(assertion.c.subject_key == key, assertion.c.speaker == key, spoken))
+    if what.source is not None:
+        return and_(mine, exists().where(evidence.c.root_id == assertion.c.root_id, selected(what.source, tenant_id)))
+    return mine
+
+
+def _removed(
+    connection: Connection, tenant_id: str, erasure_id: str, roots: Sequence[str], ids: Sequence[str], now: int
+) -> dict[str, int]:
+    counts = dict.fromkeys(("assertions", "evidence", "successions"), 0)
+    followers: list[tuple[str, int]] = []
+    for part in chunks(ids):
+        after = select(assertion.c.assertion_id, assertion.c.namespace_id).where(assertion.c.previous_id.in_(part))
+        followers += [(each, number) for each, number in connection.execute(after) if each not in set(ids)]
+        connection.execute(delete(outbox).where(outbox.c.assertion_id.in_(part)))
+        # The turn after an erased one carries its words in the context field.
+        connection.execute(update(assertion).where(assertion.c.previous_id.in_(part)).values(previous_id=None))
+        counts["assertions"] += connection.execute(delete(assertion).where(assertion.c.assertion_id.in_(part))).rowcount
+        either = or_(succession.c.older_id.in_(part), succession.c.newer_id.in_(part))
+        counts["successions"] += connection.execute(delete(succession).where(either)).rowcount
+    for part in chunks(roots):
+        counts["evidence"] += connection.execute(delete(evidence).where(evidence.c.root_id.in_(part))).rowcount
+    connection.execute(
+        insert(tombstone),
+        [{"tenant_id": tenant_id, "assertion_id": each, "erasure_id": erasure_id, "erased_at": now} for each in ids],
+    )
+    enqueue(connection, tenant_id, followers)
+    enqueue(connection, tenant_id, [(each, 0) for each in ids])
+    return counts
+
+
+def _recalls(connection: Connection, tenant_id: str, ids: Sequence[str]) -> int:
+    """Questions that were answered with an erased assertion often repeat it: they go too."""
+    gone = set(ids)
+    query = select(recall_log.c.number, recall_log.c.answers).where(recall_log.c.tenant_id == tenant_id)
+    numbers = [
+        number for number, answers in connection.execute(query) if any(each in gone for each, _ in load(answers))
+    ]
+    for at in range(0, len(numbers), BATCH_COUNT):
+        part = numbers[at : at + BATCH_COUNT]
+        connection.execute(delete(recall_log).where(recall_log.c.number.in_(part)))
+    return len(numbers)
+
+
+def _leftovers(connection: Connection, tenant_id: str, what: Forget) -> dict[str, int]:
+    """Rows that name what was erased and hang on no assertion."""
+    counts: dict[str, int] = {}
+    if what.tenant:
+        for name, table in _OF_TENANT.items():
+            counts[name] = connection.execute(delete(table).where(table.c.tenant_id == tenant_id)).rowcount
+    elif what.namespace is not None:
+        numbers = list(connection.scalars(known_namespaces(Scope(tenant_id=tenant_id, namespace=what.namespace))))
+        for name, table in _OF_NAMESPACE.items():
+            counts[name] = connection.execute(delete(table).where(table.c.namespace_id.in_(numbers))).rowcount
+        prefix = list(what.namespace)
+        asked = select(recall_log.c.number, recall_log.c.namespace).where(recall_log.c.tenant_id == tenant_id)
+        below = [number for number, labels in connection.execute(asked) if load(labels)[: len(prefix)] == prefix]
+        counts["recalls"] = connection.execute(delete(recall_log).where(recall_log.c.number.in_(below))).rowcount
+    elif what.subject is not None:
+        mine = (attribute_lock.c.tenant_id == tenant_id) & (attribute_lock.c.subject_key == folded(what.subject))
+        counts["attribute_locks"] = connection.execute(delete(attribute_lock).where(mine)).rowcount
+    elif what.source is not None:
+        counts.update(_leftovers_of_source(connection, tenant_id, what.source))
+    return counts
+
+
+def _leftovers_of_source(connection: Connection, tenant_id: str, source: Selector) -> dict[str, int]:
+    mine = recall_log.c.tenant_id == tenant_id
+    for name in ("thread_ref", "run_ref"):
+        if (value := getattr(source, name)) is not None:
+            mine &= recall_log.c[name] == value
+    if source.thread_ref is None and source.run_ref is None:
+        return {}
+    return {"recalls": connection.execute(delete(recall_log).where(mine)).rowcount}

@@ -1,0 +1,140 @@
+"""The indexer: brings index entries up to date from the outbox. Everything it does can be done again."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from memory.database import Database
+from memory.embedder import Embedder, checked, space_name
+from memory.errors import EmbedderFailed, Unavailable
+from memory.index import Entry, Index, Vector
+from memory.instants import to_us
+from memory.materials import Material, materials
+from memory.outbox import Due, due, put_off, settle
+from memory.spaces import Space, live
+
+__all__ = ["BATCH_COUNT_MAX", "Indexer", "dimension_of", "embedded"]
+
+BATCH_COUNT_MAX = 256
+#: How long the loop rests when nothing woke it: what another process wrote is indexed within this time.
+REST_S = 0.5
+_LOG = logging.getLogger("threadmark.memory")
+
+
+class Indexer:
+    """Applies the outbox to every live space. `clock` tells the time of back-offs."""
+
+    def __init__(self, database: Database, index: Index, embedder: Embedder, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._index = index
+        self._embedder = embedder
+        self._clock = clock
+        self._woken = asyncio.Event()
+        #: Held by whoever changes the index, so that an entry read before an erasure is not put after it.
+        self.busy = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Keep draining in the background until `stop`."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-indexer")
+
+    def wake(self) -> None:
+        """Something was written."""
+        self._woken.set()
+
+    async def stop(self) -> None:
+        """End the background task; what is left stays in the outbox."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def drain(self) -> int:
+        """Apply everything that is due and return how many entries were brought up to date.
+
+        Raises IndexUnavailable with the outbox as it was, up to the batch that failed.
+        """
+        total = 0
+        async with self.busy:
+            while batch := await self._database.read(lambda c: due(c, self._now(), BATCH_COUNT_MAX)):
+                total += await self._apply(batch)
+        return total
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.drain()
+            except Unavailable:
+                _LOG.warning("the index is behind and will be tried again", exc_info=True)
+            self._woken.clear()
+            try:
+                await asyncio.wait_for(self._woken.wait(), REST_S)
+            except TimeoutError:
+                continue
+
+    async def _apply(self, batch: Sequence[Due]) -> int:
+        ids = [each.assertion_id for each in batch]
+        # The spaces are read before the rows: a space that begins later is filled from rows at least as new.
+        spaces = await self._database.read(live)
+        found = await self._database.read(lambda c: materials(c, ids))
+        gone = sorted(set(ids) - {each.assertion_id for each in found})
+        vectors, failed = await embedded(self._embedder, found)
+        for space in spaces:
+            await self._index.open(space.name, dimension_of(space.name))
+            await self._index.put(space.name, self.entries(space, found, vectors))
+            await self._index.remove(space.name, gone)
+        done = [each for each in batch if each.assertion_id not in failed]
+
+        def finish(connection: Connection) -> None:
+            settle(connection, done)
+            put_off(connection, failed, batch, self._now())
+
+        await self._database.write(finish)
+        return len(done)
+
+    def entries(self, space: Space, found: Sequence[Material], vectors: dict[str, Vector]) -> list[Entry]:
+        """The entries that can be made for a space."""
+        if not self.can_embed(space):
+            return [each.entry(None) for each in found]
+        return [each.entry(vectors[each.assertion_id]) for each in found if each.assertion_id in vectors]
+
+    def can_embed(self, space: Space) -> bool:
+        """Whether this embedder's vectors live in that space."""
+        return space.name.startswith(space_name(self._embedder) + "-g")
+
+    def _now(self) -> int:
+        return to_us(self._clock())
+
+
+def dimension_of(space: str) -> int:
+    """The dimension that a space's name tells (`<embedder>-<dimension>-<tokenizer>-g<number>`)."""
+    return int(space.rsplit("-", 3)[1])
+
+
+async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[str, Vector], dict[str, str]]:
+    """Vectors by id, and by id what the others failed by. One bad text does not stop the rest."""
+    vectors: dict[str, Vector] = {}
+    failed: dict[str, str] = {}
+    waiting = [list(found)] if found else []
+    while waiting:
+        part = waiting.pop()
+        try:
+            raw = await embedder.embed([each.dense_text for each in part])
+            units = checked(raw, len(part), embedder.dimension)
+        except EmbedderFailed as error:
+            # Halve, to find the one text that it chokes on; an endpoint that is down fails on everything, so once
+            # a single text has failed the rest is not tried any more.
+            if len(part) == 1 or failed:
+                failed.update((each.assertion_id, str(error)) for each in part)
+            else:
+                waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
+            continue
+        for each, unit in zip(part, units, strict=True):
+            if unit is None:
+                failed[each.assertion_id] = "the embedder gave a vector that must not be stored"
+            else:
+                vectors[each.assertion_id] = unit
+    return vectors, failed

@@ -1,0 +1,100 @@
+"""What index entries are made from, read from the database."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from memory.index import Entry, Tags, Vector, tags_of
+from memory.instants import FAR_US
+from memory.lexical import CONTEXT_LENGTH, TEXT_LENGTH, weights
+from memory.prepare import dense_text
+from memory.proposals import words_of
+from memory.scope import Scope
+from memory.statements import chunks, rows
+from memory.tables import assertion, namespace
+from memory.values import canonical, load
+
+__all__ = ["Material", "materials", "page"]
+
+_NAMES = (
+    "number assertion_id tenant_id text kind subject_key attribute_key trust speaker thread_ref run_ref previous_id "
+    "hold known_to terms"
+)
+_QUERY = select(*(assertion.c[name] for name in _NAMES.split()), namespace.c.labels).join(
+    namespace, namespace.c.namespace_id == assertion.c.namespace_id
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """An entry but for its vector."""
+
+    number: int
+    assertion_id: str
+    tags: Tags
+    words: Sequence[str]
+    words_before: Sequence[str]
+    dense_text: str
+
+    @property
+    def digest(self) -> str:
+        """Of everything that the entry is made from."""
+        parts = [sorted(self.tags), list(self.words), list(self.words_before), self.dense_text]
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()[:32]
+
+    def entry(self, dense: Vector | None) -> Entry:
+        """The entry."""
+        return Entry(
+            assertion_id=self.assertion_id,
+            tags=self.tags,
+            digest=self.digest,
+            text=weights(self.words, TEXT_LENGTH),
+            context=weights([*self.words_before, *self.words], CONTEXT_LENGTH),
+            dense=dense,
+        )
+
+
+def materials(connection: Connection, ids: Sequence[str]) -> list[Material]:
+    """Those of the assertions that are there."""
+    found: list[dict[str, Any]] = []
+    for part in chunks(ids):
+        found.extend(rows(connection, _QUERY.where(assertion.c.assertion_id.in_(part))))
+    return _made(connection, found)
+
+
+def page(connection: Connection, after: int, count_max: int) -> list[Material]:
+    """Those of the next assertions after a number."""
+    query = _QUERY.where(assertion.c.number > after).order_by(assertion.c.number).limit(count_max)
+    return _made(connection, rows(connection, query))
+
+
+def _made(connection: Connection, found: Sequence[dict[str, Any]]) -> list[Material]:
+    before = words_of(connection, sorted({row["previous_id"] for row in found if row["previous_id"] is not None}))
+    return [
+        Material(
+            number=row["number"],
+            assertion_id=row["assertion_id"],
+            tags=_tags(row),
+            words=row["terms"].split(),
+            words_before=before.get(row["previous_id"] or "", []),
+            dense_text=dense_text(load(row["text"]), row["speaker"]),
+        )
+        for row in found
+    ]
+
+
+def _tags(row: dict[str, Any]) -> Tags:
+    labels = {
+        "kind": row["kind"],
+        "subject": row["subject_key"],
+        "attribute": row["attribute_key"],
+        "trust": row["trust"],
+        "actor": row["speaker"],
+        "thread_ref": row["thread_ref"],
+        "run_ref": row["run_ref"],
+    }
+    scope = Scope(tenant_id=row["tenant_id"], namespace=tuple(load(row["labels"])))
+    return tags_of(scope, is_known=row["known_to"] == FAR_US, hold=row["hold"], labels=labels)

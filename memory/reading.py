@@ -1,0 +1,179 @@
+"""Units of work that read: rows as the domain's values, with their sources and successions."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, func, select
+
+from memory.assertion import Assertion
+from memory.errors import UnknownAssertion
+from memory.filters import Filter
+from memory.instants import FAR_US, to_us
+from memory.provenance import Evidence
+from memory.rows import assertion_of, evidence_of
+from memory.scope import Scope
+from memory.statements import chunks, known_namespaces, rows
+from memory.tables import assertion, evidence, namespace, succession
+from memory.text import folded
+from memory.writing import SUPERSEDES
+
+__all__ = ["by_ids", "changes", "evidence_by_root", "history", "listed", "namespaces", "one", "timeline"]
+
+_JOINED = select(assertion, namespace.c.labels).join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+Row = dict[str, Any]
+
+
+def by_ids(connection: Connection, tenant_id: str, ids: Sequence[str]) -> dict[str, Assertion]:
+    """The assertions with these ids, with all their sources; what is not there is left out."""
+    found: list[Row] = []
+    for part in chunks(ids):
+        query = _JOINED.where(assertion.c.tenant_id == tenant_id, assertion.c.assertion_id.in_(part))
+        found.extend(rows(connection, query))
+    return {each.assertion_id: each for each in dressed(connection, found)}
+
+
+def one(connection: Connection, scope: Scope, assertion_id: str) -> Assertion:
+    """One assertion in the scope. Raises UnknownAssertion, also for one outside it."""
+    found = by_ids(connection, scope.tenant_id, [assertion_id]).get(assertion_id)
+    if found is None or not scope.covers(found.tenant_id, found.namespace):
+        raise UnknownAssertion(assertion_id)
+    return found
+
+
+def history(connection: Connection, scope: Scope, assertion_id: str) -> list[Assertion]:
+    """Every version of the statement and of the attribute it speaks of, in the order in which they were believed."""
+    known = one(connection, scope, assertion_id)
+    root_id = connection.scalar(select(assertion.c.root_id).where(assertion.c.assertion_id == assertion_id))
+    same = assertion.c.root_id == root_id
+    if known.subject is not None and known.attribute is not None:
+        return timeline(
+            connection,
+            Scope(tenant_id=scope.tenant_id, namespace=known.namespace),
+            known.subject,
+            known.attribute,
+            exact=True,
+        )
+    found = rows(connection, _JOINED.where(same).order_by(assertion.c.known_from, assertion.c.number))
+    return dressed(connection, found)
+
+
+def timeline(
+    connection: Connection, scope: Scope, subject: str, attribute: str, *, exact: bool = False
+) -> list[Assertion]:
+    """Every version of an attribute of a subject, by belief and then by validity."""
+    query = _JOINED.where(
+        assertion.c.tenant_id == scope.tenant_id,
+        assertion.c.namespace_id.in_(known_namespaces(scope)),
+        assertion.c.subject_key == folded(subject),
+        assertion.c.attribute_key == folded(attribute),
+    ).order_by(assertion.c.known_from, assertion.c.valid_from, assertion.c.number)
+    found = dressed(connection, rows(connection, query))
+    return [each for each in found if not exact or each.namespace == scope.namespace]
+
+
+def changes(connection: Connection, scope: Scope, from_us: int, to_us_: int) -> tuple[list[Assertion], list[Assertion]]:
+    """What was believed at the second instant and not at the first, and the other way round."""
+    inside = and_(
+        assertion.c.tenant_id == scope.tenant_id,
+        assertion.c.namespace_id.in_(known_namespaces(scope)),
+        assertion.c.hold == "",
+    )
+
+    def between(first: int, second: int) -> list[Assertion]:
+        query = _JOINED.where(
+            inside,
+            assertion.c.known_from <= second,
+            assertion.c.known_to > second,
+            (assertion.c.known_from > first) | (assertion.c.known_to <= first),
+        ).order_by(assertion.c.number)
+        return dressed(connection, rows(connection, query))
+
+    return between(from_us, to_us_), between(to_us_, from_us)
+
+
+def listed(
+    connection: Connection, scope: Scope, given: Filter, *, after: int, count_max: int, held_only: bool
+) -> list[tuple[int, Assertion]]:
+    """A page of a scope, in the order of arrival, each with its place; a page that starts after it skips nothing."""
+    query = _JOINED.where(
+        assertion.c.tenant_id == scope.tenant_id,
+        assertion.c.namespace_id.in_(known_namespaces(scope)),
+        assertion.c.number > after,
+        *_asked(given),
+    )
+    if held_only:
+        query = query.where(assertion.c.known_to == FAR_US, assertion.c.hold == "")
+    found = rows(connection, query.order_by(assertion.c.number).limit(count_max))
+    return list(zip([row["number"] for row in found], dressed(connection, found), strict=True))
+
+
+def namespaces(connection: Connection, scope: Scope) -> list[tuple[str, int]]:
+    """The namespaces of a scope that hold something (canonical JSON), with their counts of held assertions."""
+    query = (
+        select(namespace.c.labels, func.count())
+        .join(assertion, assertion.c.namespace_id == namespace.c.namespace_id)
+        .where(
+            namespace.c.namespace_id.in_(known_namespaces(scope)),
+            assertion.c.known_to == FAR_US,
+            assertion.c.hold == "",
+        )
+        .group_by(namespace.c.labels)
+        .order_by(namespace.c.labels)
+    )
+    return [(labels, count) for labels, count in connection.execute(query)]
+
+
+def evidence_by_root(connection: Connection, roots: Iterable[str]) -> dict[str, list[Evidence]]:
+    """The sources of statements, oldest first."""
+    wanted = sorted(set(roots))
+    found: dict[str, list[Evidence]] = {root: [] for root in wanted}
+    for part in chunks(wanted):
+        query = select(evidence).where(evidence.c.root_id.in_(part)).order_by(evidence.c.number)
+        for row in rows(connection, query):
+            found[row["root_id"]].append(evidence_of(row))
+    return found
+
+
+def dressed(connection: Connection, found: Sequence[Mapping[str, Any]]) -> list[Assertion]:
+    """Rows with their sources and with what they superseded, in the order given."""
+    sources = evidence_by_root(connection, (row["root_id"] for row in found))
+    ids = [row["assertion_id"] for row in found]
+    newer: dict[str, str] = {}
+    older: dict[str, list[str]] = {}
+    for part in chunks(ids):
+        by_older = select(succession).where(succession.c.older_id.in_(part), succession.c.kind == SUPERSEDES)
+        newer.update((row["older_id"], row["newer_id"]) for row in rows(connection, by_older))
+        by_newer = select(succession).where(succession.c.newer_id.in_(part), succession.c.kind == SUPERSEDES)
+        for row in rows(connection, by_newer):
+            older.setdefault(row["newer_id"], []).append(row["older_id"])
+    return [
+        assertion_of(
+            row,
+            sources[row["root_id"]],
+            older.get(row["assertion_id"], ()),
+            newer.get(row["assertion_id"]),
+        )
+        for row in found
+    ]
+
+
+def _asked(given: Filter) -> list[Any]:
+    columns = {
+        "kind": assertion.c.kind,
+        "subject": assertion.c.subject_key,
+        "attribute": assertion.c.attribute_key,
+        "trust": assertion.c.trust,
+        "actor": assertion.c.speaker,
+        "thread_ref": assertion.c.thread_ref,
+        "run_ref": assertion.c.run_ref,
+    }
+    asked: list[Any] = [
+        column.in_(sorted(values)) for name, column in columns.items() if (values := getattr(given, name)) is not None
+    ]
+    if given.confidence_min is not None:
+        asked.append(assertion.c.confidence >= given.confidence_min)
+    if given.observed_from is not None:
+        asked.append(assertion.c.observed_at >= to_us(given.observed_from))
+    if given.observed_to is not None:
+        asked.append(assertion.c.observed_at < to_us(given.observed_to))
+    return asked

@@ -1,0 +1,281 @@
+"""Recollection: the verbs of memory. The one class that others use."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from memory import accesses, erasing, reading, revising
+from memory.accesses import Access
+from memory.admission import Selector
+from memory.answering import Answering
+from memory.archive import Imported, exported, import_lines
+from memory.assertion import Assertion, Cardinality, Draft, Verdict
+from memory.budget import estimated_tokens
+from memory.database import Database
+from memory.embedder import Embedder
+from memory.erasing import Erasure, Forget
+from memory.errors import IndexUnavailable, Refused, Unavailable
+from memory.filters import Filter
+from memory.index import Index
+from memory.indexer import Indexer
+from memory.instants import to_us
+from memory.prepare import Prepared, prepare
+from memory.provenance import Evidence, Trust
+from memory.quarantine import hold_source
+from memory.rebuild import Agreement, Rebuild
+from memory.recall import Answers, Question
+from memory.recipe import CURRENT, Recipe
+from memory.scope import Scope
+from memory.text import folded
+from memory.writing import declared, remember
+
+__all__ = ["Change", "Recollection"]
+
+DRAFT_COUNT_MAX = 1_000
+PAGE_COUNT_MAX = 1_000
+_LOG = logging.getLogger("threadmark.memory")
+
+
+class Change:
+    """Who changes a belief, and when."""
+
+    __slots__ = ("by", "now", "trust")
+
+    def __init__(self, *, by: str, now: datetime, trust: Trust = Trust.USER) -> None:
+        self.by = by
+        self.now = now
+        self.trust = trust
+
+
+class Recollection:
+    """Assertions of every thread: remembered, recalled, revised, erased.
+
+    The database is the truth; the index is derived from it and may be lost. Time is an argument of every verb that
+    writes; `clock` serves the background only.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        index: Index,
+        embedder: Embedder,
+        *,
+        clock: Callable[[], datetime],
+        count_tokens: Callable[[str], int] = estimated_tokens,
+        recipe: Recipe = CURRENT,
+    ) -> None:
+        self._database = database
+        self._index = index
+        self._indexer = Indexer(database, index, embedder, clock)
+        self._rebuild = Rebuild(database, index, embedder, self._indexer)
+        self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
+        self._clock = clock
+        self._cardinalities: dict[tuple[str, str], Cardinality] = {}
+
+    async def open(self, *, background: bool = True) -> None:
+        """Have a space that serves, take up erasures that were interrupted, and begin indexing in the background.
+
+        An index that cannot answer stops nothing: recall works from the database until it can.
+        """
+        now = self._clock()
+        try:
+            await self._rebuild.ensure(to_us(now))
+            await self._rebuild.drop_retired()
+        except Unavailable:
+            _LOG.warning("memory opens without its index", exc_info=True)
+        for tenant_id, erasure_id in await self._database.read(erasing.unfinished):
+            await self.resume_erasure(erasure_id, tenant_id=tenant_id, now=now)
+        if background:
+            self._indexer.start()
+
+    async def close(self) -> None:
+        """End the background, then let go of index and database."""
+        await self._indexer.stop()
+        await self._index.close()
+        await self._database.close()
+
+    async def remember(self, drafts: Sequence[Draft], *, scope: Scope, now: datetime) -> list[Verdict]:
+        """Remember all of `drafts` or none, in their order; what became of each.
+
+        Raises Refused (with the field) and then keeps nothing. Repeating it changes nothing: a moment is told once, and
+        a statement that is held gains a source.
+        """
+        if not 0 < len(drafts) <= DRAFT_COUNT_MAX:
+            raise Refused("items", f"has {len(drafts)} items; from 1 to {DRAFT_COUNT_MAX} are taken")
+        cardinalities = [await self._cardinality(draft, scope) for draft in drafts]
+        prepared = [
+            (prepare(draft, scope, now, cardinality), cardinality)
+            for draft, cardinality in zip(drafts, cardinalities, strict=True)
+        ]
+        verdicts = await self._database.write(partial(_remember_all, items=prepared))
+        self._indexer.wake()
+        return verdicts
+
+    async def recall(self, question: Question) -> Answers:
+        """Answer a question. Raises Unavailable only when the database cannot be read."""
+        answers = await self._answering.answer(question)
+        await self._database.write(partial(accesses.record, answers=answers))
+        return answers
+
+    async def recalls(self, run_ref: str, *, tenant_id: str) -> list[Access]:
+        """What a run asked and was shown, in order."""
+        return await self._database.read(partial(accesses.of_run, tenant_id=tenant_id, run_ref=run_ref))
+
+    async def get(self, assertion_id: str, *, scope: Scope) -> Assertion:
+        """One assertion with its sources. Raises UnknownAssertion, also for one outside the scope."""
+        return await self._database.read(partial(reading.one, scope=scope, assertion_id=assertion_id))
+
+    async def list(
+        self, *, scope: Scope, given: Filter | None = None, after: int = 0, count_max: int = 100, held_only: bool = True
+    ) -> Sequence[tuple[int, Assertion]]:
+        """A page in the order of arrival: each assertion with the cursor that comes after it."""
+        count_max = min(max(count_max, 1), PAGE_COUNT_MAX)
+        return await self._database.read(
+            partial(
+                reading.listed,
+                scope=scope,
+                given=given or Filter(),
+                after=after,
+                count_max=count_max,
+                held_only=held_only,
+            )
+        )
+
+    async def history(self, assertion_id: str, *, scope: Scope) -> Sequence[Assertion]:
+        """Every version of the statement, or of its attribute, in the order in which they were believed."""
+        return await self._database.read(partial(reading.history, scope=scope, assertion_id=assertion_id))
+
+    async def provenance(self, assertion_id: str, *, scope: Scope) -> tuple[Evidence, ...]:
+        """The moments that an assertion rests on, oldest first."""
+        return (await self.get(assertion_id, scope=scope)).provenance
+
+    async def timeline(self, subject: str, attribute: str, *, scope: Scope) -> Sequence[Assertion]:
+        """Every version of an attribute of a subject, by belief and then by validity."""
+        return await self._database.read(partial(reading.timeline, scope=scope, subject=subject, attribute=attribute))
+
+    async def diff(
+        self, known_from: datetime, known_to: datetime, *, scope: Scope
+    ) -> tuple[Sequence[Assertion], Sequence[Assertion]]:
+        """What began and what ceased to be believed between two instants."""
+        return await self._database.read(
+            partial(reading.changes, scope=scope, from_us=to_us(known_from), to_us_=to_us(known_to))
+        )
+
+    async def retract(self, assertion_id: str, *, scope: Scope, reason: str, change: Change) -> tuple[str, ...]:
+        """End the belief in a statement; the ids of its versions. Raises UnknownAssertion, AlreadyRetracted."""
+        await self.get(assertion_id, scope=scope)
+        ended = await self._database.write(
+            lambda c: revising.retract(c, scope.tenant_id, assertion_id, reason=reason, **_by(change))
+        )
+        self._indexer.wake()
+        return ended
+
+    async def undo(self, assertion_id: str, *, scope: Scope, change: Change) -> tuple[str, ...]:
+        """Take back a supersession or a retraction; the ids believed again. Raises UnknownAssertion, CannotUndo."""
+        await self.get(assertion_id, scope=scope)
+        restored = await self._database.write(lambda c: revising.undo(c, scope.tenant_id, assertion_id, **_by(change)))
+        self._indexer.wake()
+        return restored
+
+    async def approve(self, assertion_id: str, *, scope: Scope, change: Change) -> None:
+        """Believe what was kept apart, and let what was untrusted last."""
+        await self.get(assertion_id, scope=scope)
+        await self._database.write(lambda c: revising.approve(c, scope.tenant_id, assertion_id, **_by(change)))
+        self._indexer.wake()
+
+    async def quarantine(self, source: Selector, *, tenant_id: str, reason: str, now: datetime) -> tuple[str, int]:
+        """Keep everything that rests on a source apart, at once: the quarantine's id, and how much left recall."""
+        held = await self._database.write(
+            partial(hold_source, tenant_id=tenant_id, selector=source, reason=reason, now=to_us(now))
+        )
+        self._indexer.wake()
+        return held
+
+    async def release(self, quarantine_id: str, *, tenant_id: str, now: datetime) -> int:
+        """End a quarantine; how much came back."""
+        freed = await self._database.write(
+            partial(revising.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
+        )
+        self._indexer.wake()
+        return freed
+
+    async def erase(self, what: Forget, *, tenant_id: str, now: datetime, dry_run: bool = False) -> Erasure:
+        """Erase what a selector names, and count it. A dry run only counts, and has no id."""
+        if dry_run:
+            counts = await self._database.read(partial(erasing.counted, tenant_id=tenant_id, what=what))
+            return Erasure(erasure_id="", is_done=False, created_at=now, done_at=None, counts=counts)
+        begun = await self._database.write(partial(erasing.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
+        return await self.resume_erasure(begun.erasure_id, tenant_id=tenant_id, now=now)
+
+    async def resume_erasure(self, erasure_id: str, *, tenant_id: str, now: datetime) -> Erasure:
+        """Go on with an erasure from wherever it was interrupted. Done already, it is reported again.
+
+        When the index does not answer, the database is erased all the same, the job stays open, and it is taken up at
+        the next opening.
+        """
+        us = to_us(now)
+        batch = partial(erasing.erase_batch, tenant_id=tenant_id, erasure_id=erasure_id, now=us)
+        erased = True
+        while erased:
+            erased = bool(await self._database.write(batch))
+        try:
+            await self._indexer.drain()
+        except IndexUnavailable:
+            _LOG.warning("an erasure waits for the index", exc_info=True)
+            return await self._database.read(partial(erasing.job, tenant_id=tenant_id, erasure_id=erasure_id))
+        gone = await self._database.read(partial(erasing.erased_ids, erasure_id=erasure_id))
+        done = await self._database.write(
+            partial(erasing.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
+        )
+        await self._database.checkpoint()
+        return done
+
+    async def export(self, *, scope: Scope) -> Sequence[str]:
+        """Everything that the scope covers, as JSON lines."""
+        return await self._database.read(lambda c: [*exported(c, scope)])
+
+    async def import_(self, lines: Iterable[str], *, scope: Scope) -> Imported:
+        """Keep the rows of an export. Raises Refused and then keeps nothing."""
+        given = [*lines]
+        imported = await self._database.write(partial(import_lines, scope=scope, lines=given))
+        self._indexer.wake()
+        return imported
+
+    async def index_pending(self) -> int:
+        """Bring the index up to date now; how many entries. Raises IndexUnavailable."""
+        return await self._indexer.drain()
+
+    async def reindex(self, *, now: datetime) -> str:
+        """Build the index anew beside the serving one and swap; the new space's name."""
+        return await self._rebuild.reindex(to_us(now))
+
+    async def verify(self, *, repair: bool = False) -> Agreement:
+        """Compare database and index by id and digest; with `repair`, make them agree."""
+        found = await self._rebuild.verify(repair=repair)
+        if repair:
+            await self._indexer.drain()
+        return found
+
+    async def _cardinality(self, draft: Draft, scope: Scope) -> Cardinality | None:
+        if draft.attribute is None:
+            return None
+        key = (scope.tenant_id, folded(draft.attribute))
+        if key not in self._cardinalities:
+            self._cardinalities[key] = await self._database.write(
+                partial(declared, tenant_id=scope.tenant_id, key=key[1], wanted=draft.cardinality)
+            )
+        if draft.cardinality not in {None, self._cardinalities[key]}:
+            raise Refused("cardinality", f"of this attribute was declared as {self._cardinalities[key].value!r}")
+        return self._cardinalities[key]
+
+
+def _remember_all(connection: Connection, items: Sequence[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:
+    return [remember(connection, item, cardinality) for item, cardinality in items]
+
+
+def _by(change: Change) -> dict[str, Any]:
+    return {"by": change.by, "trust": change.trust, "now": to_us(change.now, "now")}
