@@ -8,6 +8,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
+from app.readiness import Readiness
 from state import Database
 from workers import wiring
 from workers.settings import Settings
@@ -23,6 +24,7 @@ class Resources:
         wired: What every process of the deployment has open: databases, journal, agents, the desk.
         monotonic: Seconds that never step back.
         metrics: Where metrics are counted; one registry per application.
+        readiness: What `/ready` last found.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
 
@@ -30,6 +32,7 @@ class Resources:
     monotonic: Callable[[], float] = time.monotonic
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    readiness: Readiness = field(default_factory=Readiness)
 
     @property
     def settings(self) -> Settings:

@@ -54,6 +54,7 @@ from state.errors import (
     ThreadExists,
     ThreadGone,
 )
+from state.fleet import QueueDepth, WorkerSeen, list_workers, probe, queue_depths, unserved_routes
 from state.fold import apply, fold
 from state.history import History, Origin, read_history, transcripts
 from state.ids import ExecutionId, RunId, StepKey, ThreadId, idempotency_key_of, model_step, new_id, wait_id_of
@@ -100,11 +101,6 @@ from state.threads import (
 from state.value import ValueRefused, check_text, spell, unspell
 
 __all__ = [
-    "FAR_US",
-    "MOVES",
-    "ROOT",
-    "SETTLED",
-    "SORTS",
     "Acceptance",
     "AdvisoryLocks",
     "AlreadyAnswered",
@@ -119,6 +115,7 @@ __all__ = [
     "Entry",
     "Execution",
     "ExecutionId",
+    "FAR_US",
     "Failure",
     "FileLocks",
     "Fork",
@@ -135,6 +132,7 @@ __all__ = [
     "Line",
     "Lineage",
     "Liveness",
+    "MOVES",
     "Message",
     "ModelReplied",
     "Move",
@@ -151,6 +149,8 @@ __all__ = [
     "Overtaken",
     "ParkReason",
     "Position",
+    "QueueDepth",
+    "ROOT",
     "Receipt",
     "Recorded",
     "Refused",
@@ -163,6 +163,8 @@ __all__ = [
     "RunSettled",
     "RunStarted",
     "RunStatus",
+    "SETTLED",
+    "SORTS",
     "StateError",
     "StateUpdated",
     "StepFailed",
@@ -187,6 +189,7 @@ __all__ = [
     "WaitAnswered",
     "WaitOpened",
     "WaitSuperseded",
+    "WorkerSeen",
     "accept",
     "answer_wait",
     "apply",
@@ -219,6 +222,7 @@ __all__ = [
     "lineage_of",
     "list_runs",
     "list_waits",
+    "list_workers",
     "migrate",
     "model_step",
     "new_id",
@@ -226,8 +230,10 @@ __all__ = [
     "open_engine",
     "open_thread",
     "own",
+    "probe",
     "prune",
     "purge_expired",
+    "queue_depths",
     "read_entries",
     "read_history",
     "read_inbox",
@@ -242,6 +248,7 @@ __all__ = [
     "store_reply",
     "to_us",
     "transcripts",
+    "unserved_routes",
     "unspell",
     "update_state",
     "visible",

@@ -1,0 +1,101 @@
+"""The fleet, for its operators: who works, what waits, what nobody can run, and whether the database does its work."""
+
+import os
+
+import msgspec
+from litestar import Response, get
+from sqlalchemy import Connection
+
+import state
+from app import given
+from app.access import PUBLIC, Scope, needs
+
+__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Worker", "Workers"]
+
+
+class Worker(msgspec.Struct, frozen=True):
+    """A worker process. `lease_left_s` at 0 or below: dead, and about to be buried by the others."""
+
+    worker_id: str
+    started_at: str
+    lease_left_s: float
+    agents: dict[str, str]
+    turn_count: int
+
+
+class Workers(msgspec.Struct, frozen=True):
+    """The workers, and the routes (agent, or agent@version) of pending runs that none of them can run."""
+
+    workers: list[Worker]
+    unserved: list[str]
+
+
+class Queue(msgspec.Struct, frozen=True):
+    """Unfinished runs of one route. `parked`: what they wait for (`in_doubt`, `backoff`), if anything."""
+
+    route: str
+    status: str
+    parked: str | None
+    count: int
+    oldest_age_s: float
+
+
+class Queues(msgspec.Struct, frozen=True):
+    """All queues, and the age of the oldest pending run that waits for nothing but a worker."""
+
+    queues: list[Queue]
+    oldest_pending_age_s: float
+
+
+class Ready(msgspec.Struct, frozen=True):
+    """Whether requests will be served: the database was written to and read from."""
+
+    ready: bool
+
+
+@get("/admin/workers", opt=needs(Scope.OPERATOR))
+async def workers(resources: given.Resources) -> Workers:
+    """Every enrolled worker of the deployment, and what none of them can run."""
+    seen = await resources.database.read(state.list_workers)
+    unserved = await resources.database.read(state.unserved_routes)
+    return Workers(
+        workers=[
+            Worker(
+                worker_id=each.worker_id,
+                started_at=each.started_at.isoformat(),
+                lease_left_s=round(each.lease_left_s, 3),
+                agents=each.agents,
+                turn_count=each.turn_count,
+            )
+            for each in seen
+        ],
+        unserved=unserved,
+    )
+
+
+@get("/admin/queues", opt=needs(Scope.OPERATOR))
+async def queues(resources: given.Resources) -> Queues:
+    """Unfinished runs by route and status, over all tenants."""
+    depths = await resources.database.read(state.queue_depths)
+    waiting = [each.oldest_age_s for each in depths if each.status == "pending" and each.parked is None]
+    return Queues(
+        queues=[
+            Queue(each.route, each.status, each.parked, each.count, round(each.oldest_age_s, 3)) for each in depths
+        ],
+        oldest_pending_age_s=round(max(waiting, default=0.0), 3),
+    )
+
+
+@get("/ready", opt=PUBLIC)
+async def ready(resources: given.Resources) -> Response[Ready]:
+    """Whether the database takes a write and gives it back: for load balancers; `/ok` says only that we listen."""
+    name = f"ready-{os.getpid()}"
+
+    def probe(connection: Connection) -> bool:
+        return state.probe(connection, name)
+
+    done = await resources.readiness.ask(lambda: resources.database.write(probe))
+    return Response(Ready(ready=done), status_code=200 if done else 503)
+
+
+ROUTES = [workers, queues, ready]

@@ -1,0 +1,115 @@
+"""What operators look at: the workers, the queue, what nobody can run, and whether the database answers."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import Connection, delete, func, insert, select
+
+from state import tables
+from state.instants import database_now_us, from_us
+from state.run import RunStatus
+
+__all__ = ["QueueDepth", "WorkerSeen", "list_workers", "probe", "queue_depths", "unserved_routes"]
+
+_PROBE_TENANT = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSeen:
+    """An enrolled worker. `lease_left_s` below 0 means that nobody has buried it yet."""
+
+    worker_id: str
+    started_at: datetime
+    lease_left_s: float
+    agents: dict[str, str]  #: name -> version
+    turn_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDepth:
+    """The runs of one route in one status. Ages in seconds, of the oldest one."""
+
+    route: str
+    status: str
+    parked: str | None
+    count: int
+    oldest_age_s: float
+
+
+def list_workers(connection: Connection) -> list[WorkerSeen]:
+    """All enrolled workers, oldest first."""
+    turns = (
+        select(func.count(tables.thread.c.number))
+        .where(tables.thread.c.owner == tables.worker.c.worker_id)
+        .scalar_subquery()
+    )
+    rows = connection.execute(
+        select(tables.worker, database_now_us().label("now"), turns.label("turns")).order_by(
+            tables.worker.c.started_at, tables.worker.c.worker_id
+        )
+    )
+    return [
+        WorkerSeen(
+            worker_id=row.worker_id,
+            started_at=from_us(row.started_at),
+            lease_left_s=(row.lease_until - row.now) / 1_000_000,
+            agents=msgspec.json.decode(row.agents, type=dict[str, str]),
+            turn_count=row.turns,
+        )
+        for row in rows
+    ]
+
+
+def queue_depths(connection: Connection) -> list[QueueDepth]:
+    """Unfinished runs by route, status and what they are parked for."""
+    run = tables.run.c
+    rows = connection.execute(
+        select(
+            run.route,
+            run.status,
+            run.parked,
+            func.count(run.number).label("count"),
+            func.min(run.created_at).label("oldest"),
+            database_now_us().label("now"),
+        )
+        .where(run.status.in_([RunStatus.PENDING, RunStatus.RUNNING]), run.hidden.is_(False))
+        .group_by(run.route, run.status, run.parked)
+        .order_by(run.route, run.status, run.parked)
+    )
+    return [
+        QueueDepth(
+            route=row.route,
+            status=row.status,
+            parked=row.parked,
+            count=row[3],
+            oldest_age_s=max(0.0, (row.now - row.oldest) / 1_000_000),
+        )
+        for row in rows
+    ]
+
+
+def unserved_routes(connection: Connection, routes: Collection[str] | None = None) -> list[str]:
+    """Routes (of `routes`, or of all pending runs) that no live worker serves: their runs wait for a deploy."""
+    if routes is None:
+        run = tables.run.c
+        statement = select(run.route).where(run.status == RunStatus.PENDING, run.hidden.is_(False)).distinct()
+        routes = connection.execute(statement).scalars().all()
+    live = [each.agents for each in list_workers(connection) if each.lease_left_s > 0]
+    served = {route for agents in live for name, version in agents.items() for route in (name, f"{name}@{version}")}
+    return sorted(set(routes) - served)
+
+
+def probe(connection: Connection, name: str) -> bool:
+    """Write a row, read it back, remove it: whether the database does its work."""
+    receipt = tables.receipt
+    chosen = (receipt.c.tenant_id == _PROBE_TENANT, receipt.c.key == name)
+    connection.execute(delete(receipt).where(*chosen))
+    connection.execute(
+        insert(receipt),
+        {"tenant_id": _PROBE_TENANT, "key": name, "request_digest": name, "created_at": 0},
+    )
+    found = connection.execute(select(receipt.c.request_digest).where(*chosen)).scalar_one_or_none()
+    connection.execute(delete(receipt).where(*chosen))
+    return found == name
