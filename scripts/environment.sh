@@ -49,7 +49,7 @@ with_pip() {
         # Older pips cannot read dependency groups.
         .venv/bin/python -c 'import pathlib, tomllib
 groups = tomllib.loads(pathlib.Path("pyproject.toml").read_text())["dependency-groups"]
-print(*groups["dev"], sep="\n")' >.venv/dev-requirements.txt
+print(*(line for group in groups.values() for line in group), sep="\n")' >.venv/dev-requirements.txt
         set -- "$@" -r .venv/dev-requirements.txt
     fi
     .venv/bin/python -m pip install --disable-pip-version-check --constraint constraints.txt "$@" ||
