@@ -5,6 +5,7 @@ that the caller may not know. What is not in the table is a defect: 500, with a 
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
@@ -98,6 +99,8 @@ _CODES: dict[int, str] = {
     413: "body_too_large",
     422: "invalid_request",
 }
+#: How the framework says that a parameter of the query or a header is missing; it says so in this sentence alone.
+_MISSING = re.compile(r"Missing required \w+ parameter '([^']+)'")
 _UNAUTHENTICATED = 401
 _INTERNAL_ERROR = 500
 
@@ -161,6 +164,8 @@ def _headers_of(error: Exception, refusal: Refusal) -> Mapping[str, str]:
 def _invalid(error: ValidationException) -> Problem:
     """Parameters of the path, the query and the headers, as the framework checks them."""
     found = [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
+    if missing := _MISSING.match(error.detail):
+        found = [{"key": missing[1], "message": "is required"}]
     if any(each.get("key") == "data" and each.get("message") == "'data'" for each in found):
         return Problem(status=422, code="invalid_body", detail="$: a JSON body is required", extra={"path": "$"})
     said = "; ".join(f"{each.get('key', 'request')}: {each.get('message', 'is invalid')}" for each in found)

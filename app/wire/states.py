@@ -1,0 +1,147 @@
+"""States of the dialect: a thread as it stands at a position."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from app.wire.checkpoints import ShownCheckpoint
+from app.wire.interrupts import interrupt_of_wait
+from app.wire.messages import message_to_wire
+from state import Failure, Message, Origin, Position, Wait, from_us
+from workers.agents import assistant_id_of
+
+__all__ = [
+    "EMPTY",
+    "Moment",
+    "ShownState",
+    "ShownTask",
+    "StateField",
+    "chosen",
+    "metadata_of",
+    "state_to_wire",
+    "task_id_of",
+    "values_of",
+]
+
+StateField = Literal[
+    "values",
+    "values.messages",
+    "next",
+    "tasks",
+    "metadata",
+    "created_at",
+    "checkpoint",
+    "parent_checkpoint",
+    "interrupts",
+    "checkpoint_id",
+    "parent_checkpoint_id",
+]
+
+_TASKS = uuid.UUID("8c0b6a0e-54a8-5d0b-9d83-3c5a3f6f2f57")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """What is known of a position: what was said by then, who is asked, and why its run failed there."""
+
+    position: Position
+    messages: Sequence[Message]
+    waits: Sequence[Wait] = ()
+    failure: Failure | None = None
+    origin: Origin | None = None  #: the run that made it; None for an update from outside
+
+
+class ShownTask(Struct):
+    """The node to come, and what it asks."""
+
+    id: str
+    name: str
+    path: list[str]
+    error: str | None
+    interrupts: list[dict[str, Any]]
+    checkpoint: None = None
+    state: None = None
+    result: None = None
+
+
+class ShownState(Struct):
+    """A thread at a position. All is empty where a thread has none yet."""
+
+    values: dict[str, Any] = {}
+    next: list[str] = []
+    tasks: list[ShownTask] = []
+    metadata: dict[str, Any] | None = None
+    created_at: datetime | None = None
+    checkpoint: ShownCheckpoint | None = None
+    parent_checkpoint: ShownCheckpoint | None = None
+    interrupts: list[dict[str, Any]] = []
+    checkpoint_id: str | None = None
+    parent_checkpoint_id: str | None = None
+
+
+EMPTY = ShownState()
+
+
+def state_to_wire(thread_id: str, moment: Moment) -> ShownState:
+    """The state at a moment."""
+    position = moment.position
+    checkpoint = ShownCheckpoint.of(thread_id, position)
+    parent = None if position.parent is None else ShownCheckpoint.of(thread_id, position.parent)
+    interrupts = [interrupt_of_wait(wait) for wait in moment.waits]
+    tasks = [] if position.next is None else [_task(checkpoint.checkpoint_id, position.next, moment, interrupts)]
+    return ShownState(
+        values=values_of(moment.messages),
+        next=[] if position.next is None else [position.next],
+        tasks=tasks,
+        metadata=metadata_of(thread_id, moment.position, moment.origin),
+        created_at=from_us(position.at_us),
+        checkpoint=checkpoint,
+        parent_checkpoint=parent,
+        interrupts=interrupts,
+        checkpoint_id=checkpoint.checkpoint_id,
+        parent_checkpoint_id=None if parent is None else parent.checkpoint_id,
+    )
+
+
+def values_of(messages: Sequence[Message]) -> dict[str, Any]:
+    """The values of a state: its one channel."""
+    return {"messages": [message_to_wire(each) for each in messages]}
+
+
+def metadata_of(thread_id: str, position: Position, origin: Origin | None) -> dict[str, Any]:
+    """The metadata of a position, which a history can be filtered by."""
+    made_by = {}
+    if origin is not None:
+        assistant_id = assistant_id_of(origin.assistant)
+        made_by = {"run_id": origin.run_id, "graph_id": origin.assistant, "assistant_id": assistant_id}
+    return {"source": position.source, "step": position.step, "parents": {}, "thread_id": thread_id, **made_by}
+
+
+def task_id_of(checkpoint_id: str, node: str) -> str:
+    """The id of the task that is next at a checkpoint."""
+    return str(uuid.uuid5(_TASKS, f"{checkpoint_id}/{node}"))
+
+
+def chosen(state: ShownState, fields: Sequence[StateField] | None) -> dict[str, Any]:
+    """The state as plain JSON, with the chosen fields alone."""
+    plain: dict[str, Any] = msgspec.to_builtins(state)
+    if fields is None:
+        return plain
+    names = {field.partition(".")[0] for field in fields}
+    return {name: value for name, value in plain.items() if name in names}
+
+
+def _task(checkpoint_id: str, node: str, moment: Moment, interrupts: list[dict[str, Any]]) -> ShownTask:
+    failure = moment.failure
+    return ShownTask(
+        id=task_id_of(checkpoint_id, node),
+        name=node,
+        path=["__pregel_pull", node],
+        error=None if failure is None else f"{failure.error}: {failure.message}",
+        interrupts=interrupts,
+    )
