@@ -146,6 +146,9 @@ def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
     if call is not None:
         call.failure_count, call.ready_turn = call.failure_count + 1, turn
         call.retry_at_us, call.last_failure = entry.retry_at_us, entry.failure
+        if call.effect == "once":
+            # The tool said that nothing happened, so nothing is in doubt: the next attempt has an intent of its own.
+            call.intended_fence = None
     elif execution is not None:
         execution.model_failure_count, execution.ready_turn = execution.model_failure_count + 1, turn
         execution.model_retry_at_us = entry.retry_at_us

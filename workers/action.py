@@ -190,12 +190,10 @@ def _model(agent: ChatAgent, execution: Execution, now_us: int) -> Action:
 
 
 def _tools(state: ThreadState, agent: ChatAgent, execution: Execution, fence: int, now_us: int) -> Action:
-    notes = [
-        entry
-        for call in state.open_calls
-        for entry in (prepare(call, agent.tool(call.call.name), execution, fence),)
-        if entry is not None
-    ]
+    # Not those that wait for their next attempt: an intent that is left lying there would be in doubt.
+    due = [call for call in state.open_calls if call.retry_at_us <= now_us]
+    prepared = [prepare(call, agent.tool(call.call.name), execution, fence) for call in due]
+    notes = [entry for entry in prepared if entry is not None]
     if notes:
         return Note(tuple(notes))
     idle = [call for call in state.open_calls if not call.wait_open]
