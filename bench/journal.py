@@ -1,124 +1,32 @@
 """The journal on SQLite beside raw INSERT+COMMIT (WAL, FULL), on the same work in the same run.
 
-The work: a turn of twelve steps with results of 1 KiB, through the whole turn engine (claim, fold, next action, flush,
-settle). Only the model and the tool are instant, so what is measured is the engine and the disk.
-
-    python -m bench.journal
+python -m bench.journal
 """
 
 import asyncio
-import json
+import itertools
 import sqlite3
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
-from state import (
-    Claim,
-    Database,
-    Hand,
-    Journal,
-    Message,
-    Offer,
-    RunRequest,
-    ToolCall,
-    ToolReturned,
-    Usage,
-    accept,
-    claim,
-    enrol,
-    fold,
-    get_thread,
-    migrate,
-    open_engine,
-)
-from workers.agents import ChatAgent, Limits, Registry
-from workers.desk import Desk
-from workers.feed import Feed
-from workers.models import ChatModel, ModelReply, ModelRequest
-from workers.tools import Effect, tool
+from sqlalchemy import Connection, Engine, event
+
+from bench.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
+from state import Hand, append, fold, get_thread, writer
+from state.append import Append
+from workers.agents import ChatAgent, Limits
 from workers.turn import Turn
 
-STEP_COUNT = 12
-ROUND_COUNT = 60
+ROUND_COUNT = 40
+SLOWER_DISK_S = 0.002
+THREADS = itertools.count(1)
 CONCURRENT_COUNT = 32
-RESULT = {"text": "x" * 1000, "n": 1}
-PAYLOAD = json.dumps(RESULT).encode()
-
-
-@tool(effect=Effect.PURE)
-async def fetch() -> dict[str, Any]:
-    """Return 1 KiB."""
-    return dict(RESULT)
-
-
-class InstantModel:
-    """Asks for `fetch` until the turn has its steps, then stops. Its replies are 1 KiB, too."""
-
-    async def reply(self, request: ModelRequest, on_delta: Callable[[str], None]) -> ModelReply:
-        calls = sum(1 for each in request.messages if each.type == "tool")
-        more = calls < STEP_COUNT // 2
-        return ModelReply(
-            text="" if more else "done",
-            tool_calls=(ToolCall(f"call-{calls}", "fetch", {}),) if more else (),
-            usage=Usage(10, 10),
-            finish_reason="tool_calls" if more else "stop",
-            model="instant",
-        )
-
-
-AGENT = ChatAgent(name="bench", tools=(fetch,), limits=Limits(step_count_max=100_000))
-
-
-class Bench:
-    """A database in a folder of its own, and a worker's desk over it."""
-
-    def __init__(self, folder: Path) -> None:
-        url = f"sqlite:///{folder / 'state.db'}"
-        self.path = folder / "state.db"
-        engine = open_engine(url, write=True)
-        migrate(engine)
-        with engine.begin() as connection:
-            enrol(connection, "bench", 3600, "{}")
-        engine.dispose()
-        self.database = Database.open(url)
-        self.desk = Desk(
-            database=self.database,
-            journal=Journal(self.database),
-            registry=Registry([AGENT]),
-            model=cast(ChatModel, InstantModel()),
-            feed=Feed(),
-            data_dir=folder,
-            now=lambda: datetime.now(UTC),
-        )
-
-    async def offer(self) -> None:
-        """Accept one run on a thread of its own."""
-        message = Message(id="m", type="human", content="go")
-        offer = Offer(
-            tenant_id="bench",
-            thread_id=None,
-            assistant="bench",
-            assistant_id="bench",
-            request=RunRequest(messages=(message,)),
-            metadata={},
-        )
-        now_us = self.desk.now_us()
-        await self.database.write(lambda connection: accept(connection, offer, now_us))
-
-    async def claim(self, count: int) -> list[Claim]:
-        """Claim runs as a worker does."""
-        return await self.database.write(lambda connection: claim(connection, "bench", ["bench"], count))
-
-    async def turn(self) -> None:
-        """Claim one run and take its turn."""
-        (claimed,) = await self.claim(1)
-        await Turn(self.desk, claimed, AGENT).take()
+BYTES_STEP_COUNT = 10_000
 
 
 def raw(folder: Path) -> sqlite3.Connection:
@@ -130,103 +38,128 @@ def raw(folder: Path) -> sqlite3.Connection:
     return connection
 
 
-def raw_turn(connection: sqlite3.Connection, thread: int) -> None:
-    """Twelve rows, twelve commits."""
+def raw_turn(connection: sqlite3.Connection, thread: int, disk_s: float = 0.0) -> None:
+    """Twelve rows, twelve commits; `disk_s` is added to each, as a slower disk would."""
     for seq in range(STEP_COUNT):
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("INSERT INTO step VALUES (?, ?, ?)", (thread, seq, PAYLOAD))
         connection.execute("COMMIT")
+        time.sleep(disk_s)
 
 
-async def sequential(bench: Bench, baseline: sqlite3.Connection) -> None:
-    """One turn at a time, in turn with the baseline, so that both see the same disk."""
-    ours, theirs, commits, cpu = [], [], [], []
-    for number in range(ROUND_COUNT):
+@contextmanager
+def slower_disk(disk_s: float) -> Iterator[None]:
+    """Every commit of the journal takes `disk_s` longer: what a disk that waits for its platter or its network adds."""
+    commit = append.commit_appends
+
+    def slower(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
+        outcomes = commit(connection, appends)
+        time.sleep(disk_s)
+        return outcomes
+
+    def after(_connection: Connection) -> None:
+        time.sleep(disk_s)
+
+    setattr(writer, "commit_appends", slower)  # noqa: B010
+    event.listen(Engine, "commit", after)
+    try:
+        yield
+    finally:
+        setattr(writer, "commit_appends", commit)  # noqa: B010
+        event.remove(Engine, "commit", after)
+
+
+async def steps(hand: Hand) -> None:
+    """Twelve steps in the journal alone: note, and wait for the disk."""
+    for number in range(1, STEP_COUNT + 1):
+        hand.note(returned(number))
+        await hand.flush()
+
+
+async def sequential(bench: Bench, baseline: sqlite3.Connection, disk_s: float = 0.0) -> None:
+    """One turn at a time, alternating with the baseline, so that both see the same disk."""
+    theirs, journal, engine, commits, cpu = [], [], [], [], []
+    for _ in range(ROUND_COUNT):
         began = time.perf_counter()
-        raw_turn(baseline, number)
+        raw_turn(baseline, next(THREADS), disk_s)
         theirs.append(time.perf_counter() - began)
+        hand = await bench.hand()
+        began = time.perf_counter()
+        await steps(hand)
+        journal.append(time.perf_counter() - began)
         await bench.offer()
         before, used = bench.database.commit_count, time.process_time()
         began = time.perf_counter()
         await bench.turn()
-        ours.append(time.perf_counter() - began)
+        engine.append(time.perf_counter() - began)
         cpu.append(time.process_time() - used)
         commits.append(bench.database.commit_count - before)
-    ratio = statistics.median(ours) / statistics.median(theirs)
-    print(f"sequential turn, {STEP_COUNT + 1} steps: {statistics.median(ours) * 1e3:.1f} ms")
-    print(f"  raw, {STEP_COUNT} rows: {statistics.median(theirs) * 1e3:.1f} ms; ratio {ratio:.2f} (goal 1.5)")
-    print(f"  commits a turn, claim and settle included: {statistics.median(commits):.0f}")
+    reference = statistics.median(theirs)
+    print(
+        f"raw, {STEP_COUNT} rows and commits: {reference * 1e3:.1f} ms ({reference / STEP_COUNT * 1e3:.2f} ms a commit)"
+    )
+    for name, figures in (("journal alone", journal), ("whole engine, claim and settle included", engine)):
+        median = statistics.median(figures)
+        print(f"sequential turn, {name}: {median * 1e3:.1f} ms, {median / reference:.2f} x raw (goal 1.5)")
+    print(f"  commits of {STEP_COUNT + 1} steps with claim, start and settle: {statistics.median(commits):.0f}")
     print(f"  CPU a step, whole engine: {statistics.median(cpu) / (STEP_COUNT + 1) * 1e3:.3f} ms")
 
 
-async def concurrent(bench: Bench, baseline: sqlite3.Connection) -> None:
+async def concurrent(bench: Bench, baseline: sqlite3.Connection, disk_s: float = 0.0) -> None:
     """Thirty-two turns at once beside the ungrouped baseline."""
     began = time.perf_counter()
-    for number in range(CONCURRENT_COUNT):
-        raw_turn(baseline, 100_000 + number)
+    for _ in range(CONCURRENT_COUNT):
+        raw_turn(baseline, next(THREADS), disk_s)
     theirs = CONCURRENT_COUNT / (time.perf_counter() - began)
-    rates = []
+    print(f"raw ungrouped: {theirs:.0f} turns/s")
+    journal, engine = [], []
     for _ in range(5):
-        await asyncio.gather(*(bench.offer() for _ in range(CONCURRENT_COUNT)))
+        hands = [await bench.hand() for _ in range(CONCURRENT_COUNT)]
         before = bench.database.commit_count
+        began = time.perf_counter()
+        await asyncio.gather(*(steps(hand) for hand in hands))
+        journal.append(CONCURRENT_COUNT / (time.perf_counter() - began))
+        shared = bench.database.commit_count - before
+        await asyncio.gather(*(bench.offer() for _ in range(CONCURRENT_COUNT)))
         began = time.perf_counter()
         claims = await bench.claim(CONCURRENT_COUNT)
         await asyncio.gather(*(Turn(bench.desk, each, AGENT).take() for each in claims))
-        rates.append(CONCURRENT_COUNT / (time.perf_counter() - began))
-        commits = bench.database.commit_count - before
-    ours = statistics.median(rates)
-    print(f"{CONCURRENT_COUNT} concurrent turns: {ours:.0f} turns/s, {commits} commits for all")
-    print(f"  raw ungrouped: {theirs:.0f} turns/s; ratio {ours / theirs:.1f} (goal 5)")
+        engine.append(CONCURRENT_COUNT / (time.perf_counter() - began))
+    for name, figures in (("journal alone", journal), ("whole engine", engine)):
+        ours = statistics.median(figures)
+        print(f"{CONCURRENT_COUNT} concurrent turns, {name}: {ours:.0f} turns/s, {ours / theirs:.2f} x raw (goal 5)")
+    print(f"  commits for {CONCURRENT_COUNT * STEP_COUNT} steps: {shared}")
 
 
-async def journal_only(bench: Bench) -> None:
-    """CPU and bytes of a step in the journal alone, and how long a long journal takes to come back."""
-    await bench.offer()
-    (claimed,) = await bench.claim(1)
-    hand = Hand(bench.database, claimed.thread, run=claimed.run.number, now_us=bench.desk.now_us)
+async def size_and_cpu(bench: Bench) -> None:
+    """CPU and bytes of a step in the journal alone, over a long thread."""
+    hand = await bench.hand()
     used, sizes = time.process_time(), {}
-    for number in range(1, 10_001):
-        hand.note(
-            ToolReturned(
-                step_key=cast(Any, f"tool-{number}-0"),
-                call_id=f"call-{number}",
-                tool="fetch",
-                outcome="ok",
-                message_id=f"msg-{number}",
-                value=RESULT,
-            )
-        )
+    for number in range(1, BYTES_STEP_COUNT + 1):
+        hand.note(returned(number))
         await hand.flush()
-        if number in (1, 10, 1_000, 10_000):
+        if number in (10, 1_000, BYTES_STEP_COUNT):
             sizes[number] = await _bytes(bench)
-    cpu = (time.process_time() - used) / 10_000
+    cpu = (time.process_time() - used) / BYTES_STEP_COUNT
     print(f"CPU a step, journal alone: {cpu * 1e3:.3f} ms (goal 0.25)")
-    for low, high in ((10, 1_000), (1_000, 10_000)):
+    for low, high in ((10, 1_000), (1_000, BYTES_STEP_COUNT)):
         print(f"bytes a step from {low} to {high}: {(sizes[high] - sizes[low]) / (high - low):.0f} (goal 1500)")
 
 
 async def _bytes(bench: Bench) -> int:
-    def checkpoint(connection: Any) -> int:
-        return int(
-            connection.exec_driver_sql(
-                "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
-            ).scalar_one()
-        )
-
-    return await bench.database.read(checkpoint)
+    statement = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    return await bench.database.read(lambda connection: int(connection.exec_driver_sql(statement).scalar_one()))
 
 
 async def resume(bench: Bench) -> None:
     """Read and fold a journal of n steps: what a worker does before it can go on."""
-    limits = Limits(step_count_max=1_000_000, token_count_max=10**9)
+    agent = ChatAgent(name="bench", tools=AGENT.tools, limits=Limits(step_count_max=10**6, token_count_max=10**9))
     for count in (100, 1_000, 5_000):
-        global STEP_COUNT  # noqa: PLW0603 - the model asks for this many
-        kept, STEP_COUNT = STEP_COUNT, count
-        agent = ChatAgent(name="bench", tools=(fetch,), limits=limits)
+        bench.model.step_count = count
         await bench.offer()
         (claimed,) = await bench.claim(1)
         await Turn(bench.desk, claimed, agent).take()
-        STEP_COUNT = kept
+        bench.model.step_count = STEP_COUNT
         thread = await bench.database.read(partial(get_thread, tenant_id="bench", thread_id=claimed.thread.thread_id))
         took = []
         for _ in range(5):
@@ -235,17 +168,25 @@ async def resume(bench: Bench) -> None:
             state = fold(await bench.desk.journal.read(thread.number))
             took.append(time.perf_counter() - began)
             reads = bench.database.read_count - reads
-        print(f"resume after {count} steps: {min(took) * 1e3:.1f} ms, {reads} query, {len(state.messages)} messages")
+        print(
+            f"resume after {count} steps: {min(took) * 1e3:.1f} ms (goal 250 for 5,000), {reads} query,"
+            f" {len(state.messages)} messages"
+        )
 
 
 async def main() -> None:
     """Everything, one after the other."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        bench, baseline = Bench(folder), raw(folder)
+        bench, baseline = Bench(f"sqlite:///{folder / 'state.db'}", folder), raw(folder)
         await sequential(bench, baseline)
         await concurrent(bench, baseline)
-        await journal_only(bench)
+        print(f"-- the same, with {SLOWER_DISK_S * 1e3:g} ms added to every commit on both sides (simulated disk)")
+        with slower_disk(SLOWER_DISK_S):
+            await sequential(bench, baseline, SLOWER_DISK_S)
+            await concurrent(bench, baseline, SLOWER_DISK_S)
+        print("--")
+        await size_and_cpu(bench)
         await resume(bench)
         await bench.database.close()
         baseline.close()
