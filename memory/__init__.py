@@ -1,1 +1,95 @@
-"""memory"""
+"""Memory: what the next run should know. Assertions across threads, each traceable to the moment it came from.
+
+Bring a database up to date with `migrate`, open it, give a `Recollection` an index and an embedder, and use its verbs.
+Memory keeps an origin as an opaque value and knows nothing of threads, runs or journals; a run goes on without it.
+"""
+
+from memory.accesses import Access
+from memory.admission import Hold, Selector
+from memory.archive import Imported
+from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict
+from memory.database import Database
+from memory.embedder import Embedder
+from memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
+from memory.erasing import Erasure, Forget
+from memory.errors import (
+    AlreadyRetracted,
+    CannotUndo,
+    EmbedderFailed,
+    FilterRefused,
+    IndexUnavailable,
+    RecollectionError,
+    Refused,
+    ScopeRefused,
+    Unavailable,
+    UnknownAssertion,
+    UnknownJob,
+)
+from memory.filters import Filter, parse_filter
+from memory.index import Index
+from memory.index_edge import EdgeIndex
+from memory.index_memory import MemoryIndex
+from memory.index_server import ServerIndex
+from memory.migrations import migrate
+from memory.provenance import Evidence, Origin, Role, Trust
+from memory.rebuild import Agreement
+from memory.recall import Answer, Answers, Include, Question, Withheld
+from memory.recipe import CURRENT, Recipe
+from memory.recollection import Change, Recollection
+from memory.scope import Scope
+
+__all__ = [
+    "CURRENT",
+    "ITEM",
+    "TURN",
+    "Access",
+    "Agreement",
+    "AlreadyRetracted",
+    "Answer",
+    "Answers",
+    "Assertion",
+    "CannotUndo",
+    "Cardinality",
+    "Change",
+    "Closing",
+    "Database",
+    "Disposition",
+    "Draft",
+    "EdgeIndex",
+    "Embedder",
+    "EmbedderFailed",
+    "Erasure",
+    "Evidence",
+    "Filter",
+    "FilterRefused",
+    "Forget",
+    "HashedEmbedder",
+    "Hold",
+    "Imported",
+    "Include",
+    "Index",
+    "IndexUnavailable",
+    "MemoryIndex",
+    "MiniLmEmbedder",
+    "OpenAiEmbedder",
+    "Origin",
+    "Question",
+    "Recipe",
+    "Recollection",
+    "RecollectionError",
+    "Refused",
+    "Role",
+    "Scope",
+    "ScopeRefused",
+    "Selector",
+    "ServerIndex",
+    "Trust",
+    "Unavailable",
+    "UnknownAssertion",
+    "UnknownJob",
+    "Verdict",
+    "Withheld",
+    "WordLlamaEmbedder",
+    "migrate",
+    "parse_filter",
+]

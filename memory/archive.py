@@ -165,6 +165,8 @@ def _check_cell(table: Table, name: str, value: Any, path: str) -> None:
 
 def _is_erased(connection: Connection, row: Mapping[str, Any]) -> bool:
     ids = [row[name] for name in ("assertion_id", "root_id", "older_id", "newer_id") if name in row]
+    if "answers" in row:
+        ids = [each for each, _ in load(row["answers"])]
     if not ids:
         return False
     found = connection.scalar(select(tombstone.c.number).where(tombstone.c.assertion_id.in_(ids)).limit(1))

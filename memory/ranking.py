@@ -53,7 +53,7 @@ def rank(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe) -> list[Ra
     if not candidates:
         return []
     parts: list[dict[str, float]] = [{} for _ in candidates]
-    for arm, weight in zip(ARMS, (recipe.text, recipe.context, recipe.dense), strict=True):
+    for arm, weight in zip(ARMS, (recipe.text, recipe.context, recipe.dense or 0.0), strict=True):
         _add(parts, arm, weight, _scaled(arm, candidates))
     base = [sum(part.values()) for part in parts]
     _add(parts, "neighbours", recipe.neighbour, _borrowed(candidates, base))

@@ -45,7 +45,8 @@ class Withheld(StrEnum):
 class Question:
     """What is asked, of which scope, and from which point on the two time axes.
 
-    `valid_at` defaults to `asked_at`, `known_at` to all that is known. Raises Refused for a blank text: it never means "everything".
+    `valid_at` defaults to `asked_at`, `known_at` to all that is known. Raises Refused for a blank text: it never means
+    "everything".
     """
 
     text: str

@@ -12,7 +12,7 @@ class Recipe:
     version: str
     text: float  #: the text with its date and speaker
     context: float  #: the text after the turn before it
-    dense: float  #: the embedding
+    dense: float | None  #: the embedding; None: by the family of the embedder
     neighbour: float  #: what a turn borrows from the better of the turns around it
     speaker: float  #: said by the one speaker whom the question names
     date: float  #: observed in the window that the question names
@@ -29,7 +29,7 @@ CURRENT = Recipe(
     version="2026-11",
     text=0.4,
     context=0.6,
-    dense=0.5,
+    dense=None,
     neighbour=0.4,
     speaker=0.25,
     date=0.15,
@@ -47,6 +47,8 @@ _CONTEXTUAL = 0.9
 
 
 def weighed_for(recipe: Recipe, embedder_name: str) -> Recipe:
-    """The recipe with the weight that the dense signal deserves from this embedder."""
+    """The recipe with the weight that the dense signal deserves from this embedder, unless it has one."""
+    if recipe.dense is not None:
+        return recipe
     family = embedder_name.split("-", 1)[0]
     return replace(recipe, dense=_WORDS_ONLY.get(family, _CONTEXTUAL))
