@@ -57,7 +57,7 @@ def config(version: str) -> OpenAPIConfig:
     return OpenAPIConfig(
         title="Threadmark",
         version=version,
-        description="Durable chat agents over HTTP. Every route but `GET /ok` needs an API key.",
+        description="Durable chat agents over HTTP. Every route but `/ok` and `/ready` needs an API key.",
         use_handler_docstrings=True,
         operation_id_creator=_operation_id,
         openapi_router=_NoPages("/", route_handlers=[]),

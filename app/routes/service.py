@@ -47,7 +47,7 @@ class Info(msgspec.Struct, frozen=True):
 
 @get("/ok", opt=PUBLIC, sync_to_thread=False)
 def ok() -> Ok:
-    """Whether the server takes requests. The one route without a key."""
+    """Whether the server takes requests; whether its database does is told by `/ready`."""
     return Ok()
 
 

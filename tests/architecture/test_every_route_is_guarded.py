@@ -1,0 +1,188 @@
+"""No route escapes: each needs a key with its scope, keeps tenants apart, and refuses what it does not know.
+
+The routes come from the application itself, so a new one is under these rules from its first day.
+"""
+
+import ast
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from litestar import get
+from litestar.routes import HTTPRoute
+
+from app.access import Scope, scope_needed
+from app.access.scopes import UndeclaredRoute, implied, is_automatic
+from app.pages import PAGE_SIZE_MAX
+from tests.api import Api, open_api
+from tests.architecture.sources import ROOT
+
+#: The routes that need no key: what balancers ask. The list does not get longer.
+PUBLIC = {"GET /ok", "GET /ready"}
+
+HTTP = "tests/integration/http"
+#: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
+#: A new route with an id needs its line, and its test, here.
+TENANT_TESTS = {
+    "DELETE /admin/keys/{key_id}": f"{HTTP}/test_keys.py::test_a_foreign_key_looks_like_one_that_never_was",
+}
+#: Nothing that is waited for here takes longer; a route that streams or waits has refused the odd request long before.
+ANSWER_S = 20.0
+
+
+class Route(NamedTuple):
+    """A route as clients see it, and what it declares."""
+
+    method: str
+    path: str
+    scope: Scope | None
+    body: Any
+
+    @property
+    def name(self) -> str:
+        """As `PUBLIC` and `TENANT_TESTS` call it."""
+        return f"{self.method} {self.path}"
+
+    @property
+    def odd_path(self) -> str:
+        """The path with ids that nobody has."""
+        parts = ["00000000-0000-4000-8000-000000000000" if "{" in part else part for part in self.path.split("/")]
+        return "/".join(parts)
+
+
+def routes_of(api: Api) -> list[Route]:
+    """All of them, whatever is public, but for the OPTIONS that the framework adds."""
+    return sorted(
+        Route(method, route.path_format, scope_needed(handler), handler.parsed_data_field)
+        for route in api.app.routes
+        if isinstance(route, HTTPRoute)
+        for handler in route.route_handlers
+        if not is_automatic(handler)
+        for method in handler.http_methods
+    )
+
+
+@pytest.fixture
+async def api(tmp_path: Path) -> AsyncIterator[Api]:
+    """The API, as it is served."""
+    async with open_api(tmp_path) as api:
+        yield api
+
+
+async def status_of(api: Api, route: Route, key: str | None) -> int:
+    """What a request without a body and with nobody's ids is answered."""
+    async with asyncio.timeout(ANSWER_S):
+        response = await api.call(route.method, route.odd_path, key)
+    return int(response.status_code)
+
+
+async def test_only_http_routes_are_served(api: Api) -> None:
+    """A WebSocket or a mounted application would pass by the gate's rules."""
+    assert [route.path for route in api.app.routes if not isinstance(route, HTTPRoute)] == []
+
+
+async def test_no_route_is_open_but_the_listed(api: Api) -> None:
+    """Without a key every other route answers 401, before it looks at anything else."""
+    answered = {route.name: await status_of(api, route, None) for route in routes_of(api)}
+
+    assert {name for name, status in answered.items() if status != 401} == PUBLIC
+    assert {route.name for route in routes_of(api) if route.scope is None} == PUBLIC
+
+
+@pytest.mark.parametrize("held", Scope)
+async def test_a_scope_opens_what_it_implies_and_nothing_else(api: Api, held: Scope) -> None:
+    """The whole square of scopes and routes: 403 where the scope is missing, neither 401 nor 403 where it is not."""
+    key = await api.key(held)
+
+    answered = {route: await status_of(api, route, key) for route in routes_of(api) if route.scope is not None}
+
+    refused = {route.name for route, status in answered.items() if status in (401, 403)}
+    assert refused == {route.name for route in answered if route.scope not in implied([held])}
+    assert {403} >= {status for route, status in answered.items() if route.name in refused}
+    assert [route.name for route, status in answered.items() if status >= 500] == []
+
+
+async def test_every_route_with_an_id_has_its_tenant_test(api: Api) -> None:
+    """A route with an id and without a line in TENANT_TESTS fails here, and so does a line without its route."""
+    assert sorted(route.name for route in routes_of(api) if "{" in route.path) == sorted(TENANT_TESTS)
+
+
+@pytest.mark.parametrize("test", TENANT_TESTS.values(), ids=TENANT_TESTS.keys())
+def test_the_tenant_test_is_there(test: str) -> None:
+    """A line in TENANT_TESTS names a test that exists."""
+    file, _, name = test.partition("::")
+    defined = {
+        node.name
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+    assert name in defined
+
+
+async def test_a_route_without_a_scope_does_not_start(tmp_path: Path) -> None:
+    """Forgetting the declaration is noticed by whoever adds the route, not by a stranger."""
+
+    @get("/forgotten", sync_to_thread=False)
+    def forgotten() -> None:
+        """Declare nothing."""
+
+    with pytest.raises(UndeclaredRoute, match="/forgotten"):
+        async with open_api(tmp_path, routes=[forgotten]):
+            pass
+
+
+def structs(kind: msgspec.inspect.Type) -> Iterator[msgspec.inspect.StructType]:
+    """Every struct that a value of this type may hold."""
+    seen: list[type] = []
+    pending: list[Any] = [kind]
+    while pending:
+        each = pending.pop()
+        match each:
+            case msgspec.inspect.StructType() if each.cls not in seen:
+                seen.append(each.cls)
+                yield each
+                pending.extend(field.type for field in each.fields)
+            case msgspec.inspect.UnionType():
+                pending.extend(each.types)
+            case msgspec.inspect.DictType():
+                pending.extend([each.key_type, each.value_type])
+            case msgspec.inspect.CollectionType():
+                pending.append(each.item_type)
+            case msgspec.inspect.TupleType():
+                pending.extend(each.item_types)
+            case msgspec.inspect.Metadata():
+                pending.append(each.type)
+
+
+async def test_no_body_is_taken_with_a_member_nobody_honours(api: Api) -> None:
+    """Every object in every request body refuses unknown members; ignoring one would answer another request."""
+    taken = [route for route in routes_of(api) if route.body is not None]
+    open_ones = {
+        f"{route.name}: {struct.cls.__name__}"
+        for route in taken
+        for struct in structs(msgspec.inspect.type_info(route.body.annotation))
+        if not struct.forbid_unknown_fields
+    }
+
+    assert taken
+    assert open_ones == set()
+
+
+async def test_every_page_is_bounded(api: Api) -> None:
+    """A query's `limit` has a maximum, 200 at most."""
+    response = await api.call("GET", "/openapi.json", await api.key(Scope.READ))
+
+    limits = {
+        f"{method} {path}": parameter["schema"].get("maximum")
+        for path, item in response.json()["paths"].items()
+        for method, operation in item.items()
+        for parameter in operation.get("parameters", [])
+        if parameter["name"] == "limit"
+    }
+
+    assert limits
+    assert {path: most for path, most in limits.items() if most is None or most > PAGE_SIZE_MAX} == {}
