@@ -86,7 +86,7 @@ VARIABLES: tuple[Variable, ...] = (
         read_value=address,
         allowed="an IP address or a host name to listen on",
         example="0.0.0.0",  # noqa: S104 - an example of what an operator may choose
-        meaning="The address the server listens on. Whatever it is, every request but those of balancers (`/ok`, `/ready`) needs a key.",
+        meaning="The address the server listens on. Only `/ok` and `/ready` need no key, whatever it is.",
     ),
     Variable(
         name="PORT",
