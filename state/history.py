@@ -32,10 +32,14 @@ class Origin:
 class History:
     """The positions of a thread, by seq, oldest first."""
 
-    positions: Mapping[int, Position]
+    positions: dict[int, Position]
     origins: Mapping[int, Origin]  #: by number of the run
     asked: Mapping[str, int]  #: wait id -> seq of the position at which it was opened
     failures: Mapping[int, Failure]  #: seq of a branch's last position -> why the branch's last run failed
+
+    def origin_of(self, position: Position) -> Origin | None:
+        """The run that made the position; None for an update from outside, and in a copied thread."""
+        return None if position.run is None else self.origins.get(position.run)
 
 
 def read_history(entries: Sequence[Recorded], leaves: Mapping[int, Leave]) -> History:

@@ -1,0 +1,221 @@
+"""The state of a thread: as it stands, as it stood, and updates of it."""
+
+from typing import Annotated, Any, Literal
+from uuid import uuid4
+
+import msgspec
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.answers import json_answer, once
+from app.pages import PAGE_SIZE_MAX
+from app.path_ids import uuid_of
+from app.request import BodyRefused
+from app.resources import Resources
+from app.standing import Question, at_checkpoint, history
+from app.updating import Wish, update_thread
+from app.wire.checkpoints import CheckpointRef, ShownCheckpoint, before_of, checkpoint_id_in
+from app.wire.messages import Revision, read_revision
+from app.wire.reading import read_as
+from app.wire.states import EMPTY, ShownState, StateField, chosen, state_to_wire
+from state import Reply, checkpoint_id_of, get_thread
+from state.receipts import look_up, record
+
+__all__ = ["ROUTES"]
+
+HISTORY_COUNT = 10
+_STATE = {200: ResponseSpec(ShownState, description="The state.", generate_examples=False)}
+_STATES = {200: ResponseSpec(list[ShownState], description="States, newest first.", generate_examples=False)}
+Subgraphs = Annotated[bool, QueryParameter(name="subgraphs", description="Changes nothing: there are no subgraphs.")]
+Select = Annotated[list[StateField] | None, QueryParameter(name="select", description="Only these fields.")]
+Before = Annotated[str | None, QueryParameter(name="before", description="A checkpoint id: older ones than this.")]
+HistorySize = Annotated[int, QueryParameter(name="limit", ge=1, le=PAGE_SIZE_MAX, description="States, at most.")]
+
+
+class StateAt(Struct, forbid_unknown_fields=True):
+    """Which state: that of a checkpoint, or without `checkpoint_id` the present one."""
+
+    checkpoint: CheckpointRef
+    subgraphs: bool = False
+    select: list[StateField] | None = None
+
+
+class HistoryPage(Struct, forbid_unknown_fields=True):
+    """Which states: those `before` a checkpoint (an id, a checkpoint or a config), or of one `checkpoint`.
+
+    `metadata` compares top-level keys (`source`, `step`, `run_id`, …) by their whole values.
+    """
+
+    limit: Annotated[int, Meta(ge=1, le=PAGE_SIZE_MAX)] = HISTORY_COUNT
+    before: str | dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    checkpoint: CheckpointRef | None = None
+    select: list[StateField] | None = None
+
+
+class NewState(Struct, forbid_unknown_fields=True):
+    """An update: `values.messages` are added, take the place of those with their ids, or remove them.
+
+    With a checkpoint the update leaves from there, on a branch of its own.
+    """
+
+    values: dict[str, Any] | None = None
+    checkpoint_id: str | None = None
+    checkpoint: CheckpointRef | None = None
+    as_node: Literal["model", "tools"] | None = None
+
+
+class Updated(Struct):
+    """The checkpoint that an update made."""
+
+    checkpoint: ShownCheckpoint
+    configurable: ShownCheckpoint
+    checkpoint_id: str
+
+
+class _Channels(Struct, forbid_unknown_fields=True):
+    messages: Any = []
+
+
+@get("/threads/{thread_id:str}/state", opt=needs(Scope.READ), responses=_STATE)
+async def read_state(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    subgraphs: Subgraphs = False,
+    select: Select = None,
+) -> Response[bytes]:
+    """The thread as it stands."""
+    return await _state_at(resources, caller.tenant_id, uuid_of("thread", thread_id), None, select)
+
+
+@get("/threads/{thread_id:str}/state/{checkpoint_id:str}", opt=needs(Scope.READ), responses=_STATE)
+async def read_state_at(
+    thread_id: FromPath[str],
+    checkpoint_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    subgraphs: Subgraphs = False,
+    select: Select = None,
+) -> Response[bytes]:
+    """The thread as it stood at a checkpoint."""
+    wanted, place = uuid_of("thread", thread_id), uuid_of("checkpoint", checkpoint_id)
+    return await _state_at(resources, caller.tenant_id, wanted, place, select)
+
+
+@post("/threads/{thread_id:str}/state/checkpoint", opt=needs(Scope.READ), status_code=200, responses=_STATE)
+async def find_state(
+    thread_id: FromPath[str], data: JSONBody[StateAt], caller: given.Caller, resources: given.Resources
+) -> Response[bytes]:
+    """The thread as it stood at a checkpoint, or as it stands."""
+    wanted = uuid_of("thread", thread_id)
+    place = checkpoint_id_in(data.checkpoint, wanted, "$.checkpoint")
+    return await _state_at(resources, caller.tenant_id, wanted, place, data.select)
+
+
+@post(
+    "/threads/{thread_id:str}/state",
+    opt=needs(Scope.RUN),
+    status_code=200,
+    responses={200: ResponseSpec(Updated, description="The new checkpoint.", generate_examples=False)},
+)
+async def update_state(
+    thread_id: FromPath[str],
+    data: JSONBody[NewState],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Write messages into the thread from outside, while no run moves it."""
+    wanted, now_us = uuid_of("thread", thread_id), resources.wired.now_us()
+    wish = Wish(
+        revision=_revision_of(data.values),
+        as_node=data.as_node,
+        checkpoint_id=_checkpoint_of(data, wanted),
+        by=f"key:{caller.key_id}",
+    )
+    receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
+
+    def unit(connection: Connection) -> Reply | bytes:
+        if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
+            return reply
+        made = update_thread(connection, caller.tenant_id, wanted, wish, now_us)
+        body = _updated(wanted, checkpoint_id_of(wanted, made.branch, made.seq, made.at_us))
+        record(connection, caller.tenant_id, receipt, body)
+        return body
+
+    return once(await resources.database.write(unit))
+
+
+@post("/threads/{thread_id:str}/history", opt=needs(Scope.READ), status_code=200, responses=_STATES)
+async def find_history(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    data: JSONBody[HistoryPage | None] = None,
+) -> Response[bytes]:
+    """States of the thread over all its branches, newest first; `parent_checkpoint` makes a tree of them."""
+    page, wanted = data or HistoryPage(), uuid_of("thread", thread_id)
+    question = Question(
+        limit=page.limit,
+        before=before_of(page.before, wanted, "$.before"),
+        exactly=checkpoint_id_in(page.checkpoint, wanted, "$.checkpoint"),
+        metadata=page.metadata,
+    )
+    return await _history(resources, caller.tenant_id, wanted, question, page.select)
+
+
+@get("/threads/{thread_id:str}/history", opt=needs(Scope.READ), responses=_STATES)
+async def read_history(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    limit: HistorySize = HISTORY_COUNT,
+    before: Before = None,
+) -> Response[bytes]:
+    """States of the thread over all its branches, newest first."""
+    wanted = uuid_of("thread", thread_id)
+    question = Question(limit=limit, before=before_of(before, wanted, "before"))
+    return await _history(resources, caller.tenant_id, wanted, question, None)
+
+
+async def _state_at(
+    resources: Resources, tenant_id: str, thread_id: str, place: str | None, select: list[StateField] | None
+) -> Response[bytes]:
+    moment = await resources.database.read(lambda connection: at_checkpoint(connection, tenant_id, thread_id, place))
+    return json_answer(chosen(EMPTY if moment is None else state_to_wire(thread_id, moment), select))
+
+
+async def _history(
+    resources: Resources, tenant_id: str, thread_id: str, question: Question, select: list[StateField] | None
+) -> Response[bytes]:
+    moments = await resources.database.read(
+        lambda connection: history(connection, get_thread(connection, tenant_id, thread_id), question)
+    )
+    return json_answer([chosen(state_to_wire(thread_id, each), select) for each in moments])
+
+
+def _revision_of(values: dict[str, Any] | None) -> Revision:
+    channels = read_as(_Channels, values or {}, "$.values")
+    return read_revision(channels.messages, "$.values.messages", lambda: str(uuid4()))
+
+
+def _checkpoint_of(data: NewState, thread_id: str) -> str | None:
+    inside = checkpoint_id_in(data.checkpoint, thread_id, "$.checkpoint")
+    beside = None if data.checkpoint_id is None else uuid_of("checkpoint", data.checkpoint_id)
+    if inside is not None and beside is not None and inside != beside:
+        raise BodyRefused("$.checkpoint_id", "and checkpoint name different checkpoints")
+    return beside if inside is None else inside
+
+
+def _updated(thread_id: str, checkpoint_id: str) -> bytes:
+    shown = ShownCheckpoint(thread_id=thread_id, checkpoint_id=checkpoint_id)
+    return msgspec.json.encode(Updated(checkpoint=shown, configurable=shown, checkpoint_id=checkpoint_id))
+
+
+ROUTES = [read_state, read_state_at, find_state, update_state, find_history, read_history]

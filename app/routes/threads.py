@@ -1,0 +1,215 @@
+"""Threads: make, find, label, copy, delete."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from litestar import Response, delete, get, patch, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.answers import json_answer, once
+from app.cursors import Listing
+from app.pages import Page, cut
+from app.path_ids import uuid_of
+from app.request import BodyRefused
+from app.resources import Resources
+from app.standing import stand
+from app.wire.threads import Labels, NewThread, ShownThread, ThreadCount, ThreadSearch, chosen, thread_to_wire
+from state import (
+    Reply,
+    RunStatus,
+    Thread,
+    copy_thread,
+    count_threads,
+    delete_thread,
+    get_thread,
+    label_thread,
+    list_runs,
+    open_thread,
+    search_threads,
+    sort_key,
+)
+
+__all__ = ["ROUTES"]
+
+_SHOWN = {200: ResponseSpec(ShownThread, description="The thread.", generate_examples=False)}
+_FOUND = {200: ResponseSpec(list[ShownThread], description="Threads.", generate_examples=False)}
+Prefer = Annotated[
+    str | None, HeaderParameter(name="Prefer", description="`return=minimal`: answer 204 without the thread.")
+]
+
+
+@post("/threads", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN)
+async def create_thread(
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+    data: JSONBody[NewThread | None] = None,
+) -> Response[bytes]:
+    """Make a thread. One that exists is 409, or with `if_exists: do_nothing` the answer."""
+    wish = data or NewThread()
+    thread_id = None if wish.thread_id is None else uuid_of("thread", wish.thread_id)
+
+    def unit(connection: Connection) -> Thread | Reply:
+        return open_thread(
+            connection,
+            tenant_id=caller.tenant_id,
+            thread_id=thread_id,
+            metadata=wish.metadata or {},
+            keep_existing=wish.if_exists == "do_nothing",
+            receipt=None if request_key is None else request_key.receipt(partial(_made, connection)),
+            now_us=resources.wired.now_us(),
+        )
+
+    return await _made_or_replayed(resources, unit)
+
+
+@get("/threads/{thread_id:str}", opt=needs(Scope.READ))
+async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownThread:
+    """The thread, with its values and open questions."""
+    wanted = uuid_of("thread", thread_id)
+    return await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted))
+
+
+@patch("/threads/{thread_id:str}", opt=needs(Scope.RUN), responses=_SHOWN)
+async def update_thread(
+    thread_id: FromPath[str],
+    data: JSONBody[Labels],
+    caller: given.Caller,
+    resources: given.Resources,
+    prefer: Prefer = None,
+) -> Response[bytes]:
+    """Merge metadata into the thread, key by key."""
+    wanted, now_us = uuid_of("thread", thread_id), resources.wired.now_us()
+
+    def unit(connection: Connection) -> None:
+        thread = get_thread(connection, caller.tenant_id, wanted)
+        label_thread(connection, thread.number, data.metadata or {}, now_us=now_us)
+
+    await resources.database.write(unit)
+    if prefer is not None and prefer.strip().lower() == "return=minimal":
+        return Response(b"", status_code=204)
+    shown = await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted))
+    return json_answer(shown)
+
+
+@delete("/threads/{thread_id:str}", opt=needs(Scope.RUN))
+async def remove_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> None:
+    """Delete the thread with everything in it. A run that moves it is told, and writes nothing any more."""
+    wanted = uuid_of("thread", thread_id)
+
+    def unit(connection: Connection) -> tuple[str, ...]:
+        thread = get_thread(connection, caller.tenant_id, wanted)
+        running = list_runs(connection, thread.number, status=RunStatus.RUNNING)
+        delete_thread(connection, caller.tenant_id, wanted)
+        return tuple(run.run_id for run in running)
+
+    stopped = await resources.database.write(unit)
+    if resources.wired.worker is not None:
+        resources.wired.worker.notice(stopped)
+
+
+@post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
+async def find_threads(
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    data: JSONBody[ThreadSearch | None] = None,
+) -> Response[bytes]:
+    """Threads, latest first unless told otherwise.
+
+    The headers `X-Pagination-Total` and `X-Pagination-Next` (an offset) lead through the pages, or
+    `X-Pagination-Next-Cursor` and `X-Pagination-Previous-Cursor`, which skip nothing when threads come and go.
+    """
+    search = data or ThreadSearch()
+    if search.cursor is not None and search.offset:
+        raise BodyRefused("$.offset", "does not go with a cursor; give one of the two")
+    wanted, sort_by, descending = search.filter(), search.sort_by or "created_at", search.sort_order != "asc"
+    filters = {"metadata": search.metadata, "status": search.status, "ids": search.ids}
+    listing = Listing(caller.tenant_id, "threads", {**filters, "sort_by": sort_by, "descending": descending})
+    place = None if search.cursor is None else sealer.open(search.cursor, listing)
+    with_values = search.select is None or not {"values", "interrupts"}.isdisjoint(search.select)
+
+    def unit(connection: Connection) -> tuple[int, bool, Page[Thread], list[ShownThread]]:
+        found = search_threads(
+            connection,
+            caller.tenant_id,
+            wanted,
+            sort_by=sort_by,
+            descending=descending != (place is not None and place.is_backward),
+            limit=search.limit + 1,
+            offset=search.offset,
+            beside=None if place is None else (place.position[0], int(place.position[1])),
+        )
+        page = cut(found, search.limit, place, lambda thread: sort_key(thread, sort_by))
+        shown = [_thread_shown(connection, thread, with_values=with_values) for thread in page.rows]
+        return count_threads(connection, caller.tenant_id, wanted), len(found) > search.limit, page, shown
+
+    total, has_more, page, shown = await resources.database.read(unit)
+    headers = {"x-pagination-total": str(total)}
+    if place is None and has_more:
+        headers["x-pagination-next"] = str(search.offset + search.limit)
+    if page.next is not None:
+        headers["x-pagination-next-cursor"] = sealer.seal(page.next, listing)
+    if page.previous is not None:
+        headers["x-pagination-previous-cursor"] = sealer.seal(page.previous, listing)
+    return json_answer([chosen(each, search.select) for each in shown], headers=headers)
+
+
+@post("/threads/count", opt=needs(Scope.READ), status_code=200)
+async def count_matching_threads(
+    caller: given.Caller, resources: given.Resources, data: JSONBody[ThreadCount | None] = None
+) -> int:
+    """How many threads there are of this kind."""
+    wanted = (data or ThreadCount()).filter()
+    return await resources.database.read(lambda connection: count_threads(connection, caller.tenant_id, wanted))
+
+
+@post("/threads/{thread_id:str}/copy", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN)
+async def duplicate_thread(
+    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+) -> Response[bytes]:
+    """A new thread with the messages and the metadata of another; it has no runs and no open questions."""
+    wanted = uuid_of("thread", thread_id)
+
+    def unit(connection: Connection) -> Thread | Reply:
+        receipt = None if request_key is None else request_key.receipt(partial(_made, connection))
+        return copy_thread(connection, caller.tenant_id, wanted, receipt, resources.wired.now_us())
+
+    return await _made_or_replayed(resources, unit)
+
+
+async def _made_or_replayed(resources: Resources, unit: Callable[[Connection], Thread | Reply]) -> Response[bytes]:
+    def shown(connection: Connection) -> Reply | bytes:
+        made = unit(connection)
+        return made if isinstance(made, Reply) else _made(connection, made)[1]
+
+    return once(await resources.database.write(shown))
+
+
+def _made(connection: Connection, thread: Thread) -> tuple[int, bytes]:
+    return 200, msgspec.json.encode(_thread_shown(connection, thread))
+
+
+def _shown(connection: Connection, tenant_id: str, thread_id: str) -> ShownThread:
+    return _thread_shown(connection, get_thread(connection, tenant_id, thread_id))
+
+
+def _thread_shown(connection: Connection, thread: Thread, *, with_values: bool = True) -> ShownThread:
+    return thread_to_wire(thread, stand(connection, thread).moment if with_values else None)
+
+
+ROUTES = [
+    create_thread,
+    read_thread,
+    update_thread,
+    remove_thread,
+    find_threads,
+    count_matching_threads,
+    duplicate_thread,
+]

@@ -1,0 +1,119 @@
+"""Updates of a thread's state from outside: what is asked for, checked against what the thread would become."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection
+
+from app.request import BodyRefused
+from app.standing import Standing, position_seq, stand
+from app.wire.messages import Revision, check_calls
+from state import (
+    Fork,
+    NotFound,
+    Recorded,
+    StateUpdated,
+    Stretch,
+    ThreadState,
+    Update,
+    apply,
+    checkpoint_id_of,
+    fold,
+    fork_lineage,
+    get_thread,
+    kind_of,
+    list_waits,
+    read_history,
+    read_leaves,
+    update_state,
+    visible,
+)
+
+__all__ = ["Wish", "update_thread"]
+
+_MESSAGES = "$.values.messages"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How a thread is to change, from which checkpoint (None: where it stands), and who wants it.
+
+    `as_node` says after which node the thread stands then: after `model` it asks for nothing but the calls of the
+    last reply; after `tools` the model is next.
+    """
+
+    revision: Revision
+    as_node: Literal["model", "tools"] | None
+    checkpoint_id: str | None
+    by: str
+
+
+def update_thread(connection: Connection, tenant_id: str, thread_id: str, wish: Wish, now_us: int) -> Recorded:
+    """Append the update, on a new branch where it leaves from an earlier checkpoint.
+
+    Raises NotFound, BodyRefused for a transcript that no model could take, ThreadBusy while a run is unfinished.
+    """
+    thread = get_thread(connection, tenant_id, thread_id)
+    standing = stand(connection, thread)
+    fork, base = _leaves_from(connection, standing, wish.checkpoint_id)
+    entry = StateUpdated(
+        messages=wish.revision.messages, removed=_removed(wish.revision, base), as_node=wish.as_node, by=wish.by
+    )
+    branch = thread.branch if fork is None else fork.branch
+    after = base.snapshot()
+    apply(after, Recorded(thread.head_seq + 1, branch, None, thread.fence + 1, now_us, kind_of(entry), entry))
+    _check(after, wish)
+    asked_still = {call.wait_id for call in after.open_waits}
+    waits = [wait.wait_id for wait in list_waits(connection, thread.number, status="open")]
+    change = Update(
+        thread=thread,
+        entry=entry,
+        expected_seq=thread.head_seq,
+        fork=fork,
+        superseded=tuple(each for each in waits if each not in asked_still),
+    )
+    return update_state(connection, change, now_us)
+
+
+def _leaves_from(
+    connection: Connection, standing: Standing, checkpoint_id: str | None
+) -> tuple[Fork | None, ThreadState]:
+    """The state that is updated, and the fork that leads to it."""
+    thread = standing.thread
+    if checkpoint_id is None or checkpoint_id == _present_id(standing):
+        return None, standing.state
+    leaves = read_leaves(connection, thread.number)
+    seq = position_seq(standing.entries, thread, checkpoint_id)
+    position = read_history(standing.entries, leaves).positions.get(seq)
+    if position is None:
+        raise NotFound("Checkpoint", checkpoint_id)
+    branch = 1 + max(leaves, default=0)
+    lineage = fork_lineage(leaves, Stretch(position.branch, seq), branch)
+    fork = Fork(branch=branch, parent=position.branch, fork_seq=seq, lineage=lineage)
+    return fork, fold(visible(standing.entries, lineage))
+
+
+def _present_id(standing: Standing) -> str | None:
+    thread, position = standing.thread, standing.state.position
+    if position is None:
+        return None
+    return checkpoint_id_of(thread.thread_id, position.branch, position.seq, position.at_us)
+
+
+def _removed(revision: Revision, base: ThreadState) -> tuple[str, ...]:
+    if revision.clears:
+        return tuple(base.by_id)
+    for message_id in revision.removed:
+        if message_id not in base.by_id:
+            raise BodyRefused(_MESSAGES, f"removes {message_id!r}, which is no message of the thread")
+    return revision.removed
+
+
+def _check(after: ThreadState, wish: Wish) -> None:
+    check_calls(after.messages, _MESSAGES, may_end_open=True)
+    half_done = [call for call in after.calls.values() if call.outcome is not None]
+    if half_done and len(half_done) == len(after.calls):
+        # The results of a reply's calls join the transcript together; here some would never come.
+        raise BodyRefused(_MESSAGES, f"answers some calls of a reply and not {half_done[0].call.id!r}; answer them all")
+    if wish.as_node == "tools" and after.next != "model":
+        raise BodyRefused("$.as_node", "is tools, and the thread would not stand after the results of tools")
