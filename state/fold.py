@@ -8,6 +8,8 @@ dialect) exists after the input and after each finished node.
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
+
 from state import entry as entries
 from state.entry import Recorded
 from state.ids import StepKey, tool_step
@@ -194,7 +196,9 @@ def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated
     for index, call in enumerate(unanswered_calls(state.messages)):
         # A call written from outside has a key of its own: no model call has the ordinal 0.
         new = Call(step_key=StepKey(f"{tool_step(0, index)}-{at.seq}"), call=call)
-        kept = known.get(call.id, new)
+        held = known.get(call.id, new)
+        # What was approved or begun was the call as it stood: one whose arguments changed is another call.
+        kept = held if msgspec.json.encode(held.call) == msgspec.json.encode(call) else new
         state.calls[kept.step_key] = kept
     last = state.last_type or "ai"
     if state.open_calls:
