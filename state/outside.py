@@ -10,6 +10,7 @@ from sqlalchemy import Connection, select, update
 
 from state import chain, receipts, statements, tables
 from state.append import Append, append_batch
+from state.cancel import refresh_status
 from state.entry import Entry, Recorded, kind_of
 from state.errors import Conflict, ThreadBusy
 from state.ids import new_id
@@ -18,7 +19,6 @@ from state.lineage import visible
 from state.moves import Fork, Move, apply_move
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
-from state.run import ThreadStatus
 from state.threads import create_thread, get_thread
 
 __all__ = ["Update", "copy_thread", "update_state"]
@@ -55,9 +55,7 @@ def update_state(connection: Connection, change: Update, now_us: int) -> Recorde
     append = Append(thread.number, row.fence, change.expected_seq, recorded.seq, sealed.digest, [sealed.row])
     apply_move(connection, thread, append, Move(fork=change.fork, superseded=change.superseded), 0, now_us)
     if change.superseded:
-        connection.execute(
-            update(tables.thread).where(tables.thread.c.number == thread.number).values(status=ThreadStatus.IDLE)
-        )
+        refresh_status(connection, thread.number, now_us)
     return recorded
 
 
