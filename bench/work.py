@@ -29,7 +29,7 @@ from state import (
 )
 from workers.agents import ChatAgent, Limits, Registry
 from workers.desk import Desk
-from workers.feed import Feed
+from workers.feed_local import LocalFeed
 from workers.models import ChatModel, ModelReply, ModelRequest
 from workers.tools import Effect, tool
 from workers.turn import Turn
@@ -86,7 +86,7 @@ class Bench:
             journal=Journal(self.database),
             registry=Registry([AGENT]),
             model=cast(ChatModel, self.model),
-            feed=Feed(),
+            feed=LocalFeed(),
             data_dir=folder,
             now=lambda: datetime.now(UTC),
         )

@@ -4,20 +4,20 @@ Model deltas and custom events are not entries. Each belongs to the gap after an
 entry that ends the gap records them, so a reader that missed them here finds them there. Losing a feed loses nothing.
 """
 
-import asyncio
-from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, Self
 
-__all__ = ["Feed", "Flash", "Watch"]
+__all__ = ["FLASH_COUNT_MAX", "Feed", "Flash", "Flashes", "RunKey", "Watch"]
 
 #: Flashes kept for each run; older ones are found in the journal once their gap has ended.
 FLASH_COUNT_MAX = 4096
+#: A run and whose it is. No feed is ever asked for a run alone: what one tenant streams no other can name.
+RunKey = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flash:
-    """One live event: the `ordinal`-th (from 1) after the entry at `after_seq`."""
+    """One live event: the `ordinal`-th (from 1) after the entry at `after_seq`, which is durable."""
 
     after_seq: int
     ordinal: int
@@ -26,94 +26,72 @@ class Flash:
     message_id: str | None = None
 
 
-class Watch:
-    """A reader's ear on one run."""
-
-    def __init__(self, feed: "Feed", run_id: str) -> None:
-        self._feed = feed
-        self._run_id = run_id
-        self._event = asyncio.Event()
+class Watch(Protocol):
+    """A reader's ear on one run, in a `with` block."""
 
     def flashes(self, after_seq: int, ordinal: int) -> list[Flash]:
-        """Flashes later than (after_seq, ordinal) that the feed still has."""
-        return [
-            each
-            for each in self._feed.flashes_of(self._run_id)
-            if (each.after_seq, each.ordinal) > (after_seq, ordinal)
-        ]
+        """What follows the `ordinal`-th flash after the entry at `after_seq` (0: the entry itself), without a hole.
+
+        A flash whose predecessor is missing is held back: its reader would take the one before as seen, and the entry
+        that ends the gap would not show it any more.
+        """
 
     async def changed(self, timeout_s: float) -> None:
-        """Return when something came or the time is up."""
-        try:
-            await asyncio.wait_for(self._event.wait(), timeout_s)
-        except TimeoutError:
-            return
-        self._event.clear()
+        """Return when something came or the time is up; that nothing came is no proof that nothing happened."""
 
-    def wake(self) -> None:
-        """Something came."""
-        self._event.set()
+    def __enter__(self) -> Self: ...
 
-    def __enter__(self) -> "Watch":
-        self._feed.add(self._run_id, self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._feed.remove(self._run_id, self)
+    def __exit__(self, *_: object) -> None: ...
 
 
-class Feed:
-    """The feed of one process."""
+class Feed(Protocol):
+    """From the turn that moves a run to its readers. No call waits, and none fails."""
 
-    def __init__(self) -> None:
-        self._flashes: dict[str, list[Flash]] = {}
-        self._watches: dict[str, set[Watch]] = defaultdict(set)
-
-    def flash(self, run_id: str, flash: Flash) -> None:
+    def flash(self, tenant_id: str, run_id: str, flash: Flash) -> None:
         """Show a live event to the readers of a run."""
-        kept = self._flashes.setdefault(run_id, [])
-        kept.append(flash)
-        if len(kept) > FLASH_COUNT_MAX:
-            del kept[: FLASH_COUNT_MAX // 4]
-        self._wake(run_id)
 
-    def advanced(self, run_id: str, seq: int) -> None:
+    def advanced(self, tenant_id: str, run_id: str, seq: int) -> None:
         """The run's journal is durable up to `seq`: earlier gaps have ended."""
-        kept = self._flashes.get(run_id)
-        if kept:
-            kept[:] = [each for each in kept if each.after_seq >= seq]
-        self._wake(run_id)
 
-    def ended(self, run_id: str) -> None:
+    def ended(self, tenant_id: str, run_id: str) -> None:
         """The turn is over."""
-        self._flashes.pop(run_id, None)
-        self._wake(run_id)
 
-    def watch(self, run_id: str) -> Watch:
-        """An ear on the run; use it in a `with` block."""
-        return Watch(self, run_id)
-
-    def flashes_of(self, run_id: str) -> list[Flash]:
-        """What the feed has of a run."""
-        return self._flashes.get(run_id, [])
-
-    def add(self, run_id: str, watch: Watch) -> None:
-        """Begin to wake a watch."""
-        self._watches[run_id].add(watch)
-
-    def remove(self, run_id: str, watch: Watch) -> None:
-        """Stop waking a watch."""
-        watches = self._watches.get(run_id)
-        if watches is not None:
-            watches.discard(watch)
-            if not watches:
-                del self._watches[run_id]
+    def watch(self, tenant_id: str, run_id: str) -> Watch:
+        """An ear on the run."""
 
     @property
     def watch_count(self) -> int:
         """How many readers listen: what the leak tests count."""
-        return sum(len(each) for each in self._watches.values())
 
-    def _wake(self, run_id: str) -> None:
-        for watch in self._watches.get(run_id, ()):
-            watch.wake()
+
+class Flashes:
+    """What is known of one run's flashes, by place; the earliest go first when there are too many."""
+
+    def __init__(self) -> None:
+        self._by_place: dict[tuple[int, int], Flash] = {}
+
+    def add(self, flash: Flash) -> bool:
+        """Keep a flash; False when its place is taken already."""
+        place = (flash.after_seq, flash.ordinal)
+        if place in self._by_place:
+            return False
+        self._by_place[place] = flash
+        if len(self._by_place) > FLASH_COUNT_MAX:
+            for each in sorted(self._by_place)[: FLASH_COUNT_MAX // 4]:
+                del self._by_place[each]
+        return True
+
+    def advance(self, seq: int) -> None:
+        """Forget the gaps before the entry at `seq`."""
+        for each in [place for place in self._by_place if place[0] < seq]:
+            del self._by_place[each]
+
+    def after(self, after_seq: int, ordinal: int) -> list[Flash]:
+        """The flashes that follow, up to the first hole."""
+        found: list[Flash] = []
+        while (flash := self._by_place.get((after_seq, ordinal + len(found) + 1))) is not None:
+            found.append(flash)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._by_place)

@@ -89,7 +89,7 @@ class Turn:
         except LeaseLost as lost:
             _LOG.info("turn given up: %s", lost)
         finally:
-            self._desk.feed.ended(self.run_id)
+            self._desk.feed.ended(self._run.tenant_id, self.run_id)
 
     async def _move(self, journal: TurnJournal) -> None:
         for _ in range(ACTION_COUNT_MAX):

@@ -37,6 +37,8 @@ class TurnJournal:
         self._fork: Fork | None = None
         self._emitted: list[Any] = []
         self._flash_ordinal = 0
+        self._durable_seq = claim.thread.head_seq
+        self._held_back: list[Flash] = []
         self.state = state
         self.first_seq = first_seq  #: where the run begins in the journal
 
@@ -86,7 +88,11 @@ class TurnJournal:
         if move is None and seq == self._hand.flushed_seq:
             return
         await self._hand.flush(move)
-        self._desk.feed.advanced(self._claim.run.run_id, seq)
+        self._durable_seq = seq
+        self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
+        held_back, self._held_back = self._held_back, []
+        for flash in held_back:
+            self._show(flash)
 
     def delta(self, text: str, message_id: str) -> None:
         """Show a piece of a reply to the readers; the reply's entry keeps where it was cut."""
@@ -102,7 +108,15 @@ class TurnJournal:
         flash = Flash(
             after_seq=self._hand.seq, ordinal=self._flash_ordinal, kind=kind, data=data, message_id=message_id
         )
-        self._desk.feed.flash(self._claim.run.run_id, flash)
+        self._show(flash)
+
+    def _show(self, flash: Flash) -> None:
+        # What follows an entry that is not durable may follow one that never will be: a holder that was overtaken in
+        # between would flash into a gap of its successor's.
+        if flash.after_seq > self._durable_seq:
+            self._held_back.append(flash)
+        else:
+            self._desk.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
 
     def _move(self, ending: Ending | None) -> Move | None:
         if not (ending or self._opened or self._folded or self._superseded or self._fork):

@@ -24,6 +24,7 @@ from state import (
 from workers.agents import Registry, load_registry
 from workers.desk import Desk
 from workers.feed import Feed
+from workers.feed_local import LocalFeed
 from workers.lease import Lease
 from workers.models import ChatModel, create_model
 from workers.settings import Settings
@@ -81,7 +82,7 @@ async def open_resources(
             model = _model(settings)
             try:
                 registry = load_registry(settings.agents, search=Path.cwd())
-                journal, feed = Journal(database), Feed()
+                journal, feed = Journal(database), LocalFeed()
                 desk = Desk(
                     database=database,
                     journal=journal,
