@@ -83,7 +83,8 @@ from state.runs import (
     list_waits,
     resolve_doubt,
 )
-from state.screens import Line, read_lines, run_names
+from state.screens import Line, numbered_run, read_lines, run_names
+from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
 from state.thread_state import Call, Execution, Node, Position, ThreadState
 from state.threads import (
     SORTS,
@@ -101,10 +102,16 @@ from state.threads import (
 from state.value import ValueRefused, check_text, spell, unspell
 
 __all__ = [
+    "FAR_US",
+    "MOVES",
+    "ROOT",
+    "SETTLED",
+    "SORTS",
     "Acceptance",
     "AdvisoryLocks",
     "AlreadyAnswered",
     "Answer",
+    "Attempt",
     "Call",
     "CancelAction",
     "Claim",
@@ -115,7 +122,6 @@ __all__ = [
     "Entry",
     "Execution",
     "ExecutionId",
-    "FAR_US",
     "Failure",
     "FileLocks",
     "Fork",
@@ -132,7 +138,6 @@ __all__ = [
     "Line",
     "Lineage",
     "Liveness",
-    "MOVES",
     "Message",
     "ModelReplied",
     "Move",
@@ -150,7 +155,6 @@ __all__ = [
     "ParkReason",
     "Position",
     "QueueDepth",
-    "ROOT",
     "Receipt",
     "Recorded",
     "Refused",
@@ -163,13 +167,13 @@ __all__ = [
     "RunSettled",
     "RunStarted",
     "RunStatus",
-    "SETTLED",
-    "SORTS",
     "StateError",
     "StateUpdated",
+    "Step",
     "StepFailed",
     "StepIntended",
     "StepKey",
+    "Steps",
     "Stretch",
     "Thread",
     "ThreadBusy",
@@ -220,6 +224,7 @@ __all__ = [
     "kind_of",
     "label_thread",
     "lineage_of",
+    "lineage_seeing",
     "list_runs",
     "list_waits",
     "list_workers",
@@ -227,6 +232,7 @@ __all__ = [
     "model_step",
     "new_id",
     "next_due_us",
+    "numbered_run",
     "open_engine",
     "open_thread",
     "own",
@@ -245,6 +251,7 @@ __all__ = [
     "seq_of_checkpoint",
     "sort_key",
     "spell",
+    "steps_of",
     "store_reply",
     "to_us",
     "transcripts",

@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
-from state import tables
+from state import statements, tables
 from state.ids import RunId
+from state.records import Run, run_of
 
-__all__ = ["Line", "read_lines", "run_names"]
+__all__ = ["Line", "numbered_run", "read_lines", "run_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,3 +65,8 @@ def run_names(connection: Connection, thread: int) -> dict[int, RunId]:
     """The id of every run of the thread by its number, rolled back and deleted ones too."""
     rows = connection.execute(select(tables.run.c.number, tables.run.c.run_id).where(tables.run.c.thread == thread))
     return {row.number: RunId(row.run_id) for row in rows}
+
+
+def numbered_run(connection: Connection, number: int) -> Run:
+    """The run with this number, rolled back or deleted though it may be."""
+    return run_of(connection.execute(statements.RUN, {"run": number}).one())
