@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from state import receipts, statements, tables
 from state.cancel import cancel_active
@@ -14,7 +14,7 @@ from state.ids import ExecutionId, new_id
 from state.receipts import Receipt, Reply
 from state.records import Run, RunRequest, run_of
 from state.run import CancelAction, Multitask, RunStatus, ThreadStatus
-from state.threads import create_thread, label_thread
+from state.threads import create_thread, lock_thread, merge_labels
 
 __all__ = ["Acceptance", "Offer", "Resume", "accept"]
 
@@ -66,46 +66,31 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     replay = receipts.look_up(connection, offer.tenant_id, offer.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
-    thread = _thread(connection, offer, now_us)
-    active = connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
+    thread, is_new = _thread(connection, offer, now_us)
+    active = not is_new and connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
-    execution_id = ExecutionId(new_id(now_us))
-    if offer.resume is not None:
-        execution_id = _answer(connection, thread.number, thread.thread_id, offer.resume, now_us)
-    elif not offer.request.messages and offer.request.from_seq is None:
-        execution_id = _last_execution(connection, thread.number) or execution_id
-    else:
-        # Whoever answers from now on is told that the thread has moved on.
-        connection.execute(
-            update(tables.wait)
-            .where(
-                tables.wait.c.thread == thread.number, tables.wait.c.status == "open", tables.wait.c.kind == "approval"
-            )
-            .values(status="superseded")
-        )
+    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new)
     cancelled: tuple[str, ...] = ()
     if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
-    run = insert_run(connection, offer, thread.number, execution_id, now_us)
-    label_thread(connection, thread.number, {"graph_id": offer.assistant, "assistant_id": offer.assistant_id})
-    connection.execute(
-        update(tables.thread)
-        .where(tables.thread.c.number == thread.number)
-        .values(status=ThreadStatus.BUSY, updated_at=now_us)
-    )
+    run = insert_run(connection, offer, thread.number, thread.thread_id, execution_id, now_us)
+    if not is_new:
+        merge_labels(connection, thread, _labels(offer), status=ThreadStatus.BUSY, updated_at=now_us)
     receipts.record(connection, offer.tenant_id, offer.receipt, run, run_id=run.run_id)
     return Acceptance(run=run, cancelled=cancelled)
 
 
-def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: ExecutionId, now_us: int) -> Run:
+def insert_run(
+    connection: Connection, offer: Offer, thread: int, thread_id: str, execution_id: ExecutionId, now_us: int
+) -> Run:
     """The row of a new pending run."""
-    run_id = new_id(now_us)
-    inserted = connection.execute(
-        insert(tables.run).returning(tables.run.c.number),
+    row = connection.execute(
+        statements.INSERT_RUN,
         {
-            "run_id": run_id,
+            "run_id": new_id(now_us),
             "tenant_id": offer.tenant_id,
+            "for_tenant": offer.tenant_id,
             "thread": thread,
             "execution_id": execution_id,
             "assistant": offer.assistant,
@@ -118,41 +103,53 @@ def insert_run(connection: Connection, offer: Offer, thread: int, execution_id: 
             "created_at": now_us,
             "updated_at": now_us,
             "due_at": now_us + offer.delay_us if offer.delay_us else 0,
-            "stamp": _stamp(connection, offer.tenant_id),
             "attempts": 0,
             "orphaned": 0,
             "orphan_seq": 0,
             "hidden": False,
         },
-    )
-    row = connection.execute(statements.RUN, {"run": inserted.scalar_one()}).one()
-    return run_of(row)
+    ).one()
+    return run_of(row, thread_id)
 
 
-def _stamp(connection: Connection, tenant_id: str) -> int:
-    own, head = connection.execute(statements.STAMP, {"tenant_id": tenant_id}).one()
-    return max(-1 if own is None else own, (head or 0) - 1) + 1
+def _labels(offer: Offer) -> dict[str, Any]:
+    return {"graph_id": offer.assistant, "assistant_id": offer.assistant_id}
 
 
-def _thread(connection: Connection, offer: Offer, now_us: int) -> Any:
+def _thread(connection: Connection, offer: Offer, now_us: int) -> tuple[Any, bool]:
+    """The locked row of the thread, and whether it was made for this run."""
     if offer.thread_id is not None:
-        row = connection.execute(
-            select(tables.thread)
-            .where(tables.thread.c.tenant_id == offer.tenant_id, tables.thread.c.thread_id == offer.thread_id)
-            .with_for_update()
-        ).one_or_none()
+        row = lock_thread(connection, offer.tenant_id, offer.thread_id)
         if row is not None:
-            return row
+            return row, False
         if not offer.create_missing:
             raise NotFound("Thread", offer.thread_id)
-    return create_thread(
+    thread_id = offer.thread_id or new_id(now_us)
+    made = create_thread(
         connection,
         tenant_id=offer.tenant_id,
-        thread_id=offer.thread_id or new_id(now_us),
-        metadata=offer.thread_metadata or {},
+        thread_id=thread_id,
+        metadata={**(offer.thread_metadata or {}), **_labels(offer)},
         now_us=now_us,
+        status=ThreadStatus.BUSY,
         expires_at_us=offer.expires_at_us,
     )
+    # Somebody else made it in this very moment.
+    return (made, True) if made is not None else (lock_thread(connection, offer.tenant_id, thread_id), False)
+
+
+def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool) -> ExecutionId:
+    """The execution that the run carries on, or the one that it begins."""
+    fresh = ExecutionId(new_id(now_us))
+    if offer.resume is not None:
+        return _answer(connection, thread.number, thread.thread_id, offer.resume, now_us)
+    if is_new:
+        return fresh
+    if not offer.request.messages and offer.request.from_seq is None:
+        return _last_execution(connection, thread.number) or fresh
+    # Whoever answers from now on is told that the thread has moved on.
+    connection.execute(statements.SUPERSEDE, {"thread_number": thread.number})
+    return fresh
 
 
 def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:

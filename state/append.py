@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-__all__ = ["Append", "append_batch", "commit_appends", "landed"]
+__all__ = ["Append", "Appended", "Outcome", "append_batch", "commit_appends"]
 
 _ADVANCE = (
     "UPDATE thread SET head_seq = ?, head_digest = ? WHERE number = ? AND fence = ? AND head_seq = ? RETURNING inbox"
@@ -61,11 +61,21 @@ class Append:
     rows: Sequence[tuple[Any, ...]]
 
 
-def append_batch(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The thread's inbox counter; `repeated` if the append was there already (its commit was done, its answer lost)."""
+
+    inbox: int
+    repeated: bool = False
+
+
+Outcome = Appended | None
+
+
+def append_batch(connection: Connection, appends: Sequence[Append]) -> list[Outcome]:
     """Append each in order, inside the connection's transaction.
 
-    Returns the inbox counter of each thread, or None where the fence or the head had moved. An append that is there
-    already (its commit was done, its answer lost) counts as done.
+    None where the fence or the head had moved.
     """
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
@@ -73,7 +83,7 @@ def append_batch(connection: Connection, appends: Sequence[Append]) -> list[int 
     return _append_postgresql(driver, appends)
 
 
-def commit_appends(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
+def commit_appends(connection: Connection, appends: Sequence[Append]) -> list[Outcome]:
     """`append_batch` in a transaction of its own, without the toolkit's ceremony, which costs as much as the commit."""
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name == "sqlite":
@@ -95,15 +105,8 @@ def commit_appends(connection: Connection, appends: Sequence[Append]) -> list[in
             driver.autocommit = False
 
 
-def landed(connection: Connection, append: Append) -> int | None:
-    """The inbox counter if exactly this append is in the journal already; else None."""
-    driver: Any = connection.connection.driver_connection
-    statement = _LANDED_SQLITE if connection.dialect.name == "sqlite" else _LANDED_POSTGRESQL
-    return _landed(driver.cursor(), statement, append)
-
-
-def _append_sqlite(driver: Any, appends: Sequence[Append]) -> list[int | None]:
-    outcomes: list[int | None] = []
+def _append_sqlite(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
     cursor = driver.cursor()
     for each in appends:
         moved = cursor.execute(
@@ -111,15 +114,15 @@ def _append_sqlite(driver: Any, appends: Sequence[Append]) -> list[int | None]:
         ).fetchone()
         if moved is not None:
             cursor.executemany(_INSERT, each.rows)
-            outcomes.append(moved[0])
+            outcomes.append(Appended(moved[0]))
         else:
             outcomes.append(_landed(cursor, _LANDED_SQLITE, each))
     cursor.close()
     return outcomes
 
 
-def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[int | None]:
-    outcomes: list[int | None] = []
+def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
+    outcomes: list[Outcome] = []
     with driver.cursor() as cursor:
         for group in _one_of_each_thread(appends):
             heads = list(
@@ -130,7 +133,7 @@ def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[int | Non
             moved = dict(cursor.fetchall())
             for each in group:
                 inbox = moved.get(each.thread)
-                outcomes.append(_landed(cursor, _LANDED_POSTGRESQL, each) if inbox is None else inbox)
+                outcomes.append(_landed(cursor, _LANDED_POSTGRESQL, each) if inbox is None else Appended(inbox))
     return outcomes
 
 
@@ -154,9 +157,9 @@ def _one_of_each_thread(appends: Sequence[Append]) -> list[list[Append]]:
     return groups
 
 
-def _landed(cursor: Any, statement: str, append: Append) -> int | None:
+def _landed(cursor: Any, statement: str, append: Append) -> Outcome:
     if not append.rows:
         return None
     cursor.execute(statement, (append.thread, append.head_seq, append.head_digest))
     row = cursor.fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None else Appended(row[0], repeated=True)

@@ -4,7 +4,7 @@ All lease arithmetic is done by the database and by its clock. A claim raises th
 still sends is refused.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,8 +101,7 @@ def claim(
     bound = count_max if orphan_count_max is None else min(count_max, orphan_count_max)
     orphans = _candidates(connection, statements.ORPHANS, routes, bound) if bound > 0 else []
     due = _candidates(connection, statements.DUE, routes, count_max - len(orphans)) if count_max > len(orphans) else []
-    claims = [_take(connection, worker_id, run, thread, orphan=True) for run, thread in orphans]
-    return claims + [_take(connection, worker_id, run, thread, orphan=False) for run, thread in due]
+    return _take(connection, worker_id, orphans, due)
 
 
 def own(connection: Connection, worker_id: str) -> list[Held]:
@@ -145,7 +144,7 @@ def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
     row = connection.execute(statements.RUN, {"run": run}).one_or_none()
     if row is None:
         return None
-    return Inbox(run=run_of(row), answers=_unfolded(connection, thread))
+    return Inbox(run=run_of(row), answers=tuple(_unfolded(connection, {thread: row.thread_id})))
 
 
 def _candidates(
@@ -155,14 +154,31 @@ def _candidates(
     return [(row[0], row[1]) for row in rows]
 
 
-def _take(connection: Connection, worker_id: str, run: int, thread: int, *, orphan: bool) -> Claim:
-    held = connection.execute(statements.TAKE_THREAD, {"thread": thread, "worker_id": worker_id}).one()
-    if orphan:
-        connection.execute(statements.COUNT_ORPHAN, {"run": run, "head_seq": held.head_seq})
-    connection.execute(statements.TAKE_RUN, {"run": run})
-    row = connection.execute(statements.RUN, {"run": run}).one()
-    return Claim(run=run_of(row), thread=thread_of(held), answers=_unfolded(connection, thread))
+def _take(
+    connection: Connection, worker_id: str, orphans: list[tuple[int, int]], due: list[tuple[int, int]]
+) -> list[Claim]:
+    candidates = orphans + due
+    if not candidates:
+        return []
+    threads = [thread for _, thread in candidates]
+    held = connection.execute(statements.TAKE_THREADS, {"threads": threads, "worker_id": worker_id}).all()
+    owned = {row.number: thread_of(row) for row in held}
+    for run, thread in orphans:
+        connection.execute(statements.COUNT_ORPHAN, {"run": run, "head_seq": owned[thread].head_seq})
+    taken = {
+        row.number: row for row in connection.execute(statements.TAKE_RUNS, {"runs": [run for run, _ in candidates]})
+    }
+    answers = _unfolded(connection, {each.number: each.thread_id for each in owned.values()})
+    return [
+        Claim(
+            run=run_of(taken[run], owned[thread].thread_id),
+            thread=owned[thread],
+            answers=tuple(each for each in answers if each.thread == thread),
+        )
+        for run, thread in candidates
+    ]
 
 
-def _unfolded(connection: Connection, thread: int) -> tuple[Wait, ...]:
-    return tuple(wait_of(each) for each in connection.execute(statements.UNFOLDED, {"thread": thread}))
+def _unfolded(connection: Connection, threads: Mapping[int, str]) -> list[Wait]:
+    rows = connection.execute(statements.UNFOLDED, {"threads": list(threads)})
+    return [wait_of(each, threads[each.thread]) for each in rows]

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from state.append import Append
+from state.append import Append, Outcome
 from state.engine import is_sqlite, normal_url, open_engine
 from state.writer import Writer
 
@@ -70,7 +70,8 @@ class Database:
 
     async def append(self, append: Append) -> int | None:
         """The thread's inbox counter after the append is on disk; None if the fence or the head had moved."""
-        return cast("int | None", await self._writer(append.thread).submit(append, repeatable=True))
+        outcome: Outcome = await self._writer(append.thread).submit(append, repeatable=True)
+        return None if outcome is None else outcome.inbox
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """The result of `query` over one snapshot."""

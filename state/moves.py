@@ -9,13 +9,13 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from state import statements, tables
-from state.append import Append, append_batch, landed
+from state.append import Append, append_batch
 from state.entry import Failure, WaitOpened
 from state.errors import LeaseLost, Overtaken, ThreadGone
 from state.ids import ExecutionId
 from state.lineage import Lineage
 from state.records import Thread
-from state.run import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
+from state.run import SETTLED, ParkReason, RunStatus, ThreadStatus
 
 __all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
 
@@ -63,19 +63,18 @@ def apply_move(connection: Connection, thread: Thread, append: Append, move: Mov
     Raises LeaseLost or ThreadGone when the fence has moved, and Overtaken when the run was asked to roll back before
     it could end; the unit leaves nothing then.
     """
-    done = landed(connection, append)
-    if done is not None:
-        return done
-    (inbox,) = append_batch(connection, [append])
-    if inbox is None:
+    (outcome,) = append_batch(connection, [append])
+    if outcome is None:
         refuse_stale(connection, thread)
         raise LeaseLost(thread.thread_id, thread.fence)
+    if outcome.repeated:
+        return outcome.inbox
     if move.fork is not None:
         _fork(connection, thread, move.fork)
     _waits(connection, thread, move, run, now_us)
     if move.ending is not None:
         _end(connection, thread, move.ending, run, now_us)
-    return inbox
+    return outcome.inbox
 
 
 def refuse_stale(connection: Connection, thread: Thread) -> None:
@@ -132,15 +131,12 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
 
 
 def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
-    if ending.status in SETTLED and not ending.hidden:
-        cancel = connection.execute(statements.CANCEL, {"run": run}).scalar_one()
-        if cancel == CancelAction.ROLLBACK:
-            raise Overtaken(run)
     error = None if ending.failure is None else msgspec.json.encode(ending.failure).decode()
-    connection.execute(
+    ended = connection.execute(
         statements.END_RUN,
         {
             "run": run,
+            "may_settle": ending.hidden or ending.status not in SETTLED,
             "to_status": ending.status,
             "to_reason": ending.reason,
             "to_error": error,
@@ -150,14 +146,16 @@ def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_u
             "now_us": now_us,
         },
     )
-    waiting = connection.execute(statements.OTHER_PENDING, {"thread": thread.number, "run": run}).first()
-    status = ThreadStatus.BUSY if waiting and ending.parked is None else ending.thread_status
+    if ended.rowcount != 1:
+        raise Overtaken(run)
     connection.execute(
         statements.END_THREAD,
         {
             "thread_number": thread.number,
-            "to_status": status,
-            "to_error": error if status is ThreadStatus.ERROR else None,
+            "run": run,
+            "to_stay": ending.parked is not None,
+            "to_status": ending.thread_status,
+            "to_error": error if ending.thread_status is ThreadStatus.ERROR else None,
             "now_us": now_us,
         },
     )

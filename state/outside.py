@@ -73,6 +73,8 @@ def copy_thread(
     row = create_thread(
         connection, tenant_id=tenant_id, thread_id=new_id(now_us), metadata=source.metadata, now_us=now_us
     )
+    if row is None:
+        raise RuntimeError("a fresh id was taken")
     rows: list[tuple[Any, ...]] = []
     digest = chain.GENESIS
     for seq, each in enumerate(visible(read_entries(connection, source.number), source.lineage), start=1):

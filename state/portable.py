@@ -1,18 +1,38 @@
-"""The few statements that the two databases spell differently."""
+"""The few things that the two databases spell differently."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import BigInteger, Connection, Row, Table
 from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
-__all__ = ["insert_new"]
+__all__ = ["greatest", "insert_new"]
 
 
-def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> bool:
-    """Insert a row unless one with its key is there; whether it was inserted.
+class greatest(FunctionElement[int]):
+    """The largest of its arguments."""
+
+    type = BigInteger()
+    inherit_cache = True
+
+
+@compiles(greatest, "sqlite")
+def _sqlite_greatest(element: Any, compiler: Any, **options: Any) -> str:
+    return f"max({compiler.process(element.clauses, **options)})"
+
+
+@compiles(greatest, "postgresql")
+def _postgresql_greatest(element: Any, compiler: Any, **options: Any) -> str:
+    return f"greatest({compiler.process(element.clauses, **options)})"
+
+
+def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> Row[Any] | None:
+    """Insert a row unless one with its key is there; the new row, or None.
 
     On PostgreSQL this waits for a transaction that is inserting the same key.
     """
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    return connection.execute(dialect.insert(table).on_conflict_do_nothing(), dict(values)).rowcount == 1
+    statement = dialect.insert(table).on_conflict_do_nothing().returning(table)
+    return connection.execute(statement, dict(values)).one_or_none()

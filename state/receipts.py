@@ -55,7 +55,7 @@ def look_up(connection: Connection, tenant_id: str, receipt: Receipt | None, *, 
             "created_at": now_us,
         },
     )
-    if reserved:
+    if reserved is not None:
         return None
     row = connection.execute(select(tables.receipt).where(*_is(tenant_id, receipt.key))).one()
     if row.request_digest != receipt.request_digest:

@@ -124,14 +124,14 @@ def thread_of(row: Row[Any]) -> Thread:
     )
 
 
-def run_of(row: Row[Any]) -> Run:
-    """The run behind a row of the run table joined with its thread's `thread_id`."""
+def run_of(row: Row[Any], thread_id: str | None = None) -> Run:
+    """The run behind a row of the run table: one joined with its thread's `thread_id`, unless that is given."""
     return Run(
         number=row.number,
         run_id=RunId(row.run_id),
         tenant_id=row.tenant_id,
         thread=row.thread,
-        thread_id=ThreadId(row.thread_id),
+        thread_id=ThreadId(row.thread_id if thread_id is None else thread_id),
         execution_id=ExecutionId(row.execution_id),
         assistant=row.assistant,
         route=row.route,
@@ -152,13 +152,13 @@ def run_of(row: Row[Any]) -> Run:
     )
 
 
-def wait_of(row: Row[Any]) -> Wait:
-    """The wait behind a row of the wait table joined with its thread's `thread_id`."""
+def wait_of(row: Row[Any], thread_id: str | None = None) -> Wait:
+    """The wait behind a row of the wait table: one joined with its thread's `thread_id`, unless that is given."""
     return Wait(
         wait_id=row.wait_id,
         tenant_id=row.tenant_id,
         thread=row.thread,
-        thread_id=ThreadId(row.thread_id),
+        thread_id=ThreadId(row.thread_id if thread_id is None else thread_id),
         run=row.run,
         execution_id=ExecutionId(row.execution_id),
         step_key=StepKey(row.step_key),

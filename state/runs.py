@@ -126,7 +126,7 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
     _close(connection, wait, answer.value, answer.actor, now_us)
-    run = insert_run(connection, answer.offer, wait.thread, wait.execution_id, now_us)
+    run = insert_run(connection, answer.offer, wait.thread, wait.thread_id, wait.execution_id, now_us)
     connection.execute(
         update(tables.thread)
         .where(tables.thread.c.number == wait.thread)

@@ -4,27 +4,27 @@ Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently 
 and PostgreSQL.
 """
 
-from sqlalchemy import and_, bindparam, case, exists, func, or_, select, update
+from sqlalchemy import Boolean, and_, bindparam, case, exists, func, insert, or_, select, update
 
 from state import tables
 from state.instants import FAR_US, database_now_us
-from state.run import ParkReason, RunStatus, ThreadStatus
+from state.portable import greatest
+from state.run import CancelAction, ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "ACTIVE",
-    "CANCEL",
     "COUNT_ORPHAN",
     "DUE",
     "END_RUN",
     "END_THREAD",
+    "INSERT_RUN",
     "LOCK_THREAD",
     "ORPHANS",
-    "OTHER_PENDING",
     "OWN",
     "RUN",
-    "STAMP",
-    "TAKE_RUN",
-    "TAKE_THREAD",
+    "SUPERSEDE",
+    "TAKE_RUNS",
+    "TAKE_THREADS",
     "UNFOLDED",
     "due_at_of",
 ]
@@ -32,6 +32,17 @@ __all__ = [
 _run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
 _earlier = tables.run.alias("earlier")
 _head = tables.run.alias("head")
+_own = tables.run.alias("own")
+_other = tables.run.alias("other")
+_others = exists().where(
+    and_(
+        _other.c.thread == _thread.number,
+        _other.c.number != bindparam("run"),
+        _other.c.status == RunStatus.PENDING,
+        _other.c.hidden.is_(False),
+    )
+)
+_goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
 #: Entries that a turn writes before it makes progress: how it began.
 PROGRESS_COUNT = 2
 _UNFINISHED = [RunStatus.PENDING, RunStatus.RUNNING]
@@ -84,10 +95,10 @@ DUE = (
     .with_for_update(of=tables.thread, skip_locked=True)
 )
 
-#: The lease of a thread: its fence rises.
-TAKE_THREAD = (
+#: The leases of threads: their fences rise.
+TAKE_THREADS = (
     update(tables.thread)
-    .where(_thread.number == bindparam("thread"))
+    .where(_thread.number.in_(bindparam("threads", expanding=True)))
     .values(
         owner=bindparam("worker_id"),
         fence=_thread.fence + 1,
@@ -97,17 +108,32 @@ TAKE_THREAD = (
     .returning(tables.thread)
 )
 
-#: The next place in the fair queue: after the tenant's own pending runs, and not before the head of the queue. A tenant
-#: that floods the queue stands behind itself, and everybody else's first run stands beside its oldest one.
-STAMP = select(
-    select(func.max(_run.stamp))
-    .where(_run.tenant_id == bindparam("tenant_id"), _run.status == RunStatus.PENDING)
-    .scalar_subquery(),
-    select(_head.c.stamp)
-    .where(_head.c.status == RunStatus.PENDING, _head.c.due_at <= database_now_us())
-    .order_by(_head.c.stamp)
-    .limit(1)
-    .scalar_subquery(),
+#: A run is accepted. Its stamp is the next place in the fair queue: after the tenant's own pending runs, and not before
+#: the head of the queue. A tenant that floods the queue stands behind itself, and everybody else's first run stands
+#: beside its oldest one.
+INSERT_RUN = (
+    insert(tables.run)
+    .values(
+        stamp=greatest(
+            func.coalesce(
+                select(func.max(_own.c.stamp))
+                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == RunStatus.PENDING)
+                .scalar_subquery(),
+                -1,
+            ),
+            func.coalesce(
+                select(_head.c.stamp)
+                .where(_head.c.status == RunStatus.PENDING, _head.c.due_at <= database_now_us())
+                .order_by(_head.c.stamp)
+                .limit(1)
+                .scalar_subquery(),
+                0,
+            )
+            - 1,
+        )
+        + 1
+    )
+    .returning(tables.run)
 )
 
 #: An orphan is counted: again without progress (its journal has nothing but the last turn's beginning more), or anew.
@@ -120,29 +146,29 @@ COUNT_ORPHAN = (
     )
 )
 
-#: A run begins a turn.
-TAKE_RUN = (
+#: Runs begin a turn.
+TAKE_RUNS = (
     update(tables.run)
-    .where(_run.number == bindparam("run"))
+    .where(_run.number.in_(bindparam("runs", expanding=True)))
     .values(status=RunStatus.RUNNING, attempts=_run.attempts + 1, parked=None, updated_at=database_now_us())
+    .returning(tables.run)
 )
 
-#: Answers that the journal of `thread` does not have yet, in the order in which they came.
+#: Answers that the journals of `threads` do not have yet, in the order in which they came.
 UNFOLDED = (
-    select(tables.wait, _thread.thread_id)
-    .join(tables.thread, _thread.number == _wait.thread)
-    .where(_wait.thread == bindparam("thread"), _wait.status == "answered", _wait.folded.is_(False))
+    select(tables.wait)
+    .where(_wait.thread.in_(bindparam("threads", expanding=True)), _wait.status == "answered", _wait.folded.is_(False))
     .order_by(_wait.answered_at, _wait.wait_id)
 )
 
-#: What a run was asked to stop for.
-CANCEL = select(_run.cancel).where(_run.number == bindparam("run")).with_for_update()
-
 #: A turn lets its run go. A cancelled run is due at once: one that came while the run was being parked would
-#: otherwise wait for what the run waits for.
+#: otherwise wait for what the run waits for. One that has to roll back does not settle (no row then).
 END_RUN = (
     update(tables.run)
-    .where(_run.number == bindparam("run"))
+    .where(
+        _run.number == bindparam("run"),
+        or_(bindparam("may_settle", type_=Boolean()), _run.cancel.is_(None), _run.cancel != CancelAction.ROLLBACK),
+    )
     .values(
         status=bindparam("to_status"),
         reason=bindparam("to_reason"),
@@ -154,29 +180,26 @@ END_RUN = (
     )
 )
 
-#: Whether another run of the thread is pending.
-OTHER_PENDING = (
-    select(_run.number)
-    .where(
-        _run.thread == bindparam("thread"),
-        _run.number != bindparam("run"),
-        _run.status == RunStatus.PENDING,
-        _run.hidden.is_(False),
-    )
-    .limit(1)
-)
-
-#: A thread is let go.
+#: A thread is let go. While another run of it is pending it stays busy, unless it waits for a person (`to_stay`).
 END_THREAD = (
     update(tables.thread)
     .where(_thread.number == bindparam("thread_number"))
     .values(
         owner=None,
-        status=bindparam("to_status"),
-        error=bindparam("to_error"),
+        status=case(
+            (and_(~bindparam("to_stay", type_=Boolean()), _others), ThreadStatus.BUSY), else_=bindparam("to_status")
+        ),
+        error=case((and_(~bindparam("to_stay", type_=Boolean()), _others), None), else_=bindparam("to_error")),
         updated_at=bindparam("now_us"),
         state_updated_at=bindparam("now_us"),
     )
+)
+
+#: A thread moves on: its open approvals are asked no longer.
+SUPERSEDE = (
+    update(tables.wait)
+    .where(_wait.thread == bindparam("thread_number"), _wait.status == "open", _wait.kind == "approval")
+    .values(status="superseded")
 )
 
 #: A thread's row lock. Whoever changes runs or waits of a thread takes it first, so that no two wait for each other.

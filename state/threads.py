@@ -60,17 +60,18 @@ def create_thread(
     thread_id: str,
     metadata: Mapping[str, Any],
     now_us: int,
+    status: ThreadStatus = ThreadStatus.IDLE,
     expires_at_us: int | None = None,
-) -> Row[Any]:
-    """The row of a new thread, or of the one that has the id already."""
-    insert_new(
+) -> Row[Any] | None:
+    """The row of a new thread; None when the id is taken."""
+    row = insert_new(
         connection,
         tables.thread,
         {
             "tenant_id": tenant_id,
             "thread_id": thread_id,
-            "status": ThreadStatus.IDLE,
-            "metadata": "{}",
+            "status": status,
+            "metadata": json.dumps(metadata, ensure_ascii=False),
             "created_at": now_us,
             "updated_at": now_us,
             "state_updated_at": now_us,
@@ -84,11 +85,14 @@ def create_thread(
             "inbox": 0,
         },
     )
-    row = _row(connection, tenant_id, thread_id)
-    if metadata and row.metadata == "{}":
-        label_thread(connection, row.number, metadata)
-        row = _row(connection, tenant_id, thread_id)
+    if row is not None and metadata:
+        connection.execute(insert(tables.thread_label), _label_rows(row.number, metadata))
     return row
+
+
+def lock_thread(connection: Connection, tenant_id: str, thread_id: str) -> Row[Any] | None:
+    """The row of a thread, locked until the end of the unit; None when there is none."""
+    return connection.execute(_by_id(tenant_id, thread_id).with_for_update()).one_or_none()
 
 
 def open_thread(
@@ -108,18 +112,11 @@ def open_thread(
     replay = receipts.look_up(connection, tenant_id, receipt, now_us=now_us)
     if replay is not None:
         return replay
-    found = find_thread(connection, tenant_id, thread_id) if thread_id else None
-    if found is not None and not keep_existing:
-        raise ThreadExists(found.thread_id)
-    if found is None:
-        row = create_thread(
-            connection,
-            tenant_id=tenant_id,
-            thread_id=thread_id or new_id(now_us),
-            metadata=metadata,
-            now_us=now_us,
-        )
-        found = thread_of(row)
+    new_thread_id = thread_id or new_id(now_us)
+    made = create_thread(connection, tenant_id=tenant_id, thread_id=new_thread_id, metadata=metadata, now_us=now_us)
+    if made is None and not keep_existing:
+        raise ThreadExists(new_thread_id)
+    found = get_thread(connection, tenant_id, new_thread_id) if made is None else thread_of(made)
     receipts.record(connection, tenant_id, receipt, found)
     return found
 
@@ -138,28 +135,33 @@ def get_thread(connection: Connection, tenant_id: str, thread_id: str) -> Thread
     return found
 
 
-def label_thread(
-    connection: Connection, thread: int, metadata: Mapping[str, Any], *, now_us: int | None = None
-) -> None:
-    """Merge top-level keys into a thread's metadata."""
-    held = connection.execute(
-        select(tables.thread.c.metadata).where(tables.thread.c.number == thread).with_for_update()
-    ).scalar_one()
-    before = json.loads(held)
-    merged = {**before, **metadata}
+def label_thread(connection: Connection, thread: int, metadata: Mapping[str, Any], *, now_us: int) -> None:
+    """Merge top-level keys into the metadata of a thread (by its number). Raises NotFound."""
+    row = connection.execute(
+        select(tables.thread).where(tables.thread.c.number == thread).with_for_update()
+    ).one_or_none()
+    if row is None:
+        raise NotFound("Thread", str(thread))
+    merge_labels(connection, row, metadata, updated_at=now_us)
+
+
+def merge_labels(connection: Connection, row: Row[Any], metadata: Mapping[str, Any], **values: Any) -> None:
+    """Merge top-level keys into the metadata of a locked row, and set the other columns in `values`."""
+    before = json.loads(row.metadata)
     changed = {key: value for key, value in metadata.items() if key not in before or before[key] != value}
-    if not changed:
-        return
-    values: dict[str, Any] = {"metadata": json.dumps(merged, ensure_ascii=False)}
-    if now_us is not None:
-        values["updated_at"] = now_us
-    connection.execute(update(tables.thread).where(tables.thread.c.number == thread).values(values))
-    label = tables.thread_label.c
-    rows = [{"thread": thread, "key": _canonical(key), "value": _canonical(value)} for key, value in changed.items()]
-    connection.execute(
-        delete(tables.thread_label).where(label.thread == thread, label.key.in_([row["key"] for row in rows]))
-    )
-    connection.execute(insert(tables.thread_label), rows)
+    if changed:
+        values["metadata"] = json.dumps({**before, **changed}, ensure_ascii=False)
+        rows, label = _label_rows(row.number, changed), tables.thread_label.c
+        connection.execute(
+            delete(tables.thread_label).where(label.thread == row.number, label.key.in_([each["key"] for each in rows]))
+        )
+        connection.execute(insert(tables.thread_label), rows)
+    if values:
+        connection.execute(update(tables.thread).where(tables.thread.c.number == row.number).values(values))
+
+
+def _label_rows(thread: int, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [{"thread": thread, "key": _canonical(key), "value": _canonical(value)} for key, value in metadata.items()]
 
 
 def search_threads(
@@ -232,10 +234,6 @@ def _delete(connection: Connection, numbers: list[int]) -> int:
 
 def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:
     return select(tables.thread).where(tables.thread.c.tenant_id == tenant_id, tables.thread.c.thread_id == thread_id)
-
-
-def _row(connection: Connection, tenant_id: str, thread_id: str) -> Row[Any]:
-    return connection.execute(_by_id(tenant_id, thread_id)).one()
 
 
 def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> Select[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from state.append import Append, append_batch, commit_appends
+from state.append import Append, Outcome, append_batch, commit_appends
 from state.errors import OutcomeUnknown
 
 __all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer"]
@@ -240,7 +240,7 @@ def _appends(group: Sequence[_Item]) -> list[Append]:
     return [item.work for item in group if isinstance(item.work, Append)]
 
 
-def _answer_appends(group: Sequence[_Item], outcomes: Sequence[int | None]) -> None:
+def _answer_appends(group: Sequence[_Item], outcomes: Sequence[Outcome]) -> None:
     for item, outcome in zip(group, outcomes, strict=True):
         item.result = outcome
 
@@ -250,13 +250,7 @@ def _apply(connection: Connection, group: Sequence[_Item]) -> None:
     if isinstance(first, Append):
         _answer_appends(group, append_batch(connection, _appends(group)))
         return
-    try:
-        with connection.begin_nested():
-            group[0].result = first(connection)
-    except Exception as error:
-        if connection.invalidated or _is_away(error):
-            raise
-        group[0].error = error
+    group[0].result = first(connection)
 
 
 def _answer(batch: list[_Item]) -> None:
