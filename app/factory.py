@@ -13,7 +13,7 @@ from app.access import Caller, Gate, KeyRing, check_declared
 from app.access.store import cursor_secret
 from app.buckets import Buckets
 from app.cursors import Sealer
-from app.edge import Cors, Shield, Trace
+from app.edge import Cors, Drain, Shield, Trace
 from app.metrics import HttpMetrics
 from app.parameters import learn_parameters, refuse_unknown
 from app.receipts import provide_request_key
@@ -60,8 +60,9 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
     check_declared(app)
     learn_parameters(app)
     # Around the router and not among its middleware, which a request that meets no route never passes.
+    guarded = Cors(app.asgi_handler, allowed_origins=settings.allowed_origins)
     app.asgi_handler = Trace(
-        Shield(Cors(app.asgi_handler, allowed_origins=settings.allowed_origins), allowed_hosts=settings.allowed_hosts),
+        Drain(Shield(guarded, allowed_hosts=settings.allowed_hosts)),
         metrics=HttpMetrics(resources.metrics),
         trusted_proxies=settings.trusted_proxies,
         monotonic=monotonic,

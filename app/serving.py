@@ -30,9 +30,7 @@ def listen(host: str, port: int) -> socket.socket:
         # It listens at once: two sockets that are bound and do not listen yet can share a port.
         return socket.create_server(place[:2], family=family, backlog=BACKLOG)
     except socket.gaierror as error:
-        raise CannotListen(
-            f"HOST is {host!r}, which is no address or name known here; for example HOST=127.0.0.1"
-        ) from error
+        raise CannotListen(f"HOST is {host!r}, which is no name known here; for example HOST=127.0.0.1") from error
     except OSError as error:
         raise CannotListen(_why(error, host, port)) from error
 

@@ -20,7 +20,7 @@ from app.resources import Resources
 from workers.settings import Settings
 from workers.wiring import open_resources
 
-__all__ = ["Api", "Hands", "open_api"]
+__all__ = ["Api", "Hands", "make_key", "open_api"]
 
 BASE_URL = "http://threadmark.local"
 
@@ -45,6 +45,28 @@ class Hands:
         self.passed_s += seconds
 
 
+async def make_key(
+    resources: Resources,
+    *scopes: Scope,
+    tenant_id: str = DEFAULT_TENANT,
+    label: str = "test",
+    expires_at: datetime | None = None,
+) -> str:
+    """A new key, straight into the database."""
+    token = Token.fresh()
+    unit = partial(
+        add_key,
+        token=token,
+        tenant_id=tenant_id,
+        label=label,
+        scopes=frozenset(scopes),
+        now=resources.now(),
+        expires_at=expires_at,
+    )
+    await resources.database.write(unit)
+    return token.text
+
+
 @dataclass
 class Api:
     """An application, its database and its clock."""
@@ -57,19 +79,8 @@ class Api:
     async def key(
         self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT, label: str = "test", expires_at: datetime | None = None
     ) -> str:
-        """A new key, straight from the database."""
-        token = Token.fresh()
-        unit = partial(
-            add_key,
-            token=token,
-            tenant_id=tenant_id,
-            label=label,
-            scopes=frozenset(scopes),
-            now=self.hands.now(),
-            expires_at=expires_at,
-        )
-        await self.resources.database.write(unit)
-        return token.text
+        """A new key, straight into the database."""
+        return await make_key(self.resources, *scopes, tenant_id=tenant_id, label=label, expires_at=expires_at)
 
     @property
     def client(self) -> AsyncTestClient[Litestar]:
