@@ -3,24 +3,25 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from uuid import uuid4
 
 from memory.budget import fitting
 from memory.cues import cues
 from memory.database import Database
-from memory.disposal import Held, verdict
+from memory.disposal import Bench, Held
 from memory.embedder import Embedder, checked
 from memory.errors import EmbedderFailed, IndexUnavailable
 from memory.index import Arms, Index, Probe, within
 from memory.indexer import Indexer
-from memory.instants import from_us
 from memory.lexical import dimension
-from memory.proposals import Tail, newest, proposed, unindexed, words_of
+from memory.proposals import Ground, Tail, ground, newest, proposed, words_of
 from memory.ranking import Candidate, Ranked, rank
 from memory.reading import by_ids
 from memory.recall import Answer, Answers, Question, Withheld
 from memory.recipe import CURRENT, Recipe, weighed_for
-from memory.spaces import Space, live
+from memory.scope import Namespace
+from memory.spaces import Space
 from memory.tail import scores
 from memory.text import terms
 
@@ -28,6 +29,17 @@ __all__ = ["Answering"]
 
 #: How often the list is refilled when what was proposed was withheld, each time from four times as many.
 REFILL_COUNT_MAX, REFILL_FACTOR = 3, 4
+
+
+class _Proposals:
+    """What one round brought: scores by arm, rows by number, numbers that the database does not have."""
+
+    def __init__(self) -> None:
+        self.arms: Arms = {"text": {}, "context": {}, "dense": {}}
+        self.rows: dict[int, Held] = {}
+        self.gone_count = 0
+        self.is_full = False  #: an arm had more to propose
+        self.index_answered = False
 
 
 class Answering:
@@ -55,12 +67,11 @@ class Answering:
         An index or an embedder that fails costs signals, never the answer: the database alone then proposes its newest
         rows. Raises Unavailable when the database cannot be read.
         """
-        asked = terms(question.text)
-        ranked, withheld, index_answered = await self._ranked(question, asked)
-        ids = [each.assertion_id for each in ranked[: question.count_max]]
-        known = await self._database.read(lambda c: by_ids(c, question.scope.tenant_id, ids))
-        best = [each for each in ranked[: question.count_max] if each.assertion_id in known]
-        withheld[Withheld.ERASED] += min(len(ranked), question.count_max) - len(best)
+        ranked, withheld, index_answered = await self._ranked(question)
+        ids = [each.assertion_id for each in ranked]
+        known = await self._database.read(partial(by_ids, tenant_id=question.scope.tenant_id, ids=ids))
+        best = [each for each in ranked if each.assertion_id in known]
+        withheld[Withheld.ERASED] += len(ranked) - len(best)
         texts = [known[each.assertion_id].text for each in best]
         chosen = fitting(texts, question.token_count_max, self._count_tokens)
         withheld[Withheld.OVER_BUDGET] += len(best) - len(chosen)
@@ -77,45 +88,56 @@ class Answering:
             index_answered=index_answered,
         )
 
-    async def _ranked(self, question: Question, asked: Sequence[str]) -> tuple[list[Ranked], Counter[Withheld], bool]:
+    async def _ranked(self, question: Question) -> tuple[list[Ranked], Counter[Withheld], bool]:
+        asked = terms(question.text)
         count_max = max(self._recipe.proposals, question.count_max)
-        for attempt in range(REFILL_COUNT_MAX + 1):
-            try:
-                arms, rows, full = await self._proposed(question, asked, count_max)
-                index_answered = True
-            except IndexUnavailable:
-                arms, rows, full, index_answered = {}, {}, False, False
-            tail = await self._database.read(lambda c: (unindexed if index_answered else newest)(c, question.scope))  # noqa: B023
-            await self._score_tail(asked, tail, rows, arms)
-            kept, withheld = _disposed(question, arms, rows)
-            if len(kept) >= question.count_max or not full or attempt == REFILL_COUNT_MAX:
+        probe: Probe | None = None
+        for _ in range(REFILL_COUNT_MAX + 1):
+            start = await self._database.read(partial(ground, scope=question.scope))
+            probe = probe or await self._probe(question, asked, start.space)
+            found = await self._proposed(question, probe, start, asked, count_max)
+            kept, withheld = _disposed(question, found, start.namespaces)
+            if len(kept) >= question.count_max or not found.is_full:
                 break
             count_max *= REFILL_FACTOR
         named = cues(question, (row.speaker for row in kept if row.speaker is not None))
-        return rank([_candidate(row, arms) for row in kept], named, self._recipe), withheld, index_answered
+        candidates = [_candidate(row, found.arms) for row in kept]
+        return rank(candidates, named, self._recipe, question.count_max), withheld, found.index_answered
 
     async def _proposed(
-        self, question: Question, asked: Sequence[str], count_max: int
-    ) -> tuple[Arms, dict[str, Held], bool]:
-        """Scores by arm, rows by id, and whether an arm had more to propose."""
-        place = within(question)
-        space = await self._serving()
-        probe = await self._probe(question, asked, space)
-        found = await self._index.near(space.name, probe, place, count_max)
-        ids = {each for arm in found.values() for each in arm}
-        tops = {each for arm in found.values() for each in list(arm)[: self._recipe.neighbours_of]}
-        rows = await self._database.read(lambda c: proposed(c, question.scope.tenant_id, ids, tops))
-        # Every candidate gets every arm's score: one that only the words proposed has a likeness too.
-        arms = await self._index.score(space.name, probe, place, sorted(ids | rows.keys()))
-        for arm in ("text", "context", "dense"):
-            arms.setdefault(arm, {})
-        arms["gone"] = dict.fromkeys(ids - rows.keys(), 0.0)
-        return arms, rows, any(len(arm) >= count_max for arm in found.values())
+        self, question: Question, probe: Probe, start: Ground, asked: Sequence[str], count_max: int
+    ) -> _Proposals:
+        found = _Proposals()
+        tail = start.tail
+        try:
+            await self._from_index(question, probe, start.space, count_max, found)
+        except IndexUnavailable:
+            tail = await self._database.read(partial(newest, scope=question.scope))
+        await self._from_tail(asked, tail, found)
+        return found
 
-    async def _probe(self, question: Question, asked: Sequence[str], space: Space) -> Probe:
-        weights = Counter(dimension(term) for term in asked)
-        probe = Probe(terms=dict.fromkeys(weights, 1.0))
-        if not self._indexer.can_embed(space):
+    async def _from_index(
+        self, question: Question, probe: Probe, space: Space | None, count_max: int, found: _Proposals
+    ) -> None:
+        if space is None:
+            raise IndexUnavailable("no space serves")
+        place = within(question)
+        near = await self._index.near(space.name, probe, place, count_max)
+        numbers = {each for arm in near.values() for each in arm}
+        tops = {each for arm in near.values() for each in list(arm)[: self._recipe.neighbours_of]}
+        rows = await self._database.read(
+            partial(proposed, tenant_id=question.scope.tenant_id, numbers=numbers, tops=tops)
+        )
+        # Every candidate gets every arm's score: one that only the words proposed has a likeness too.
+        found.arms |= await self._index.score(space.name, probe, place, [*rows])
+        found.rows = rows
+        found.gone_count = len(numbers - rows.keys())
+        found.is_full = any(len(arm) >= count_max for arm in near.values())
+        found.index_answered = True
+
+    async def _probe(self, question: Question, asked: Sequence[str], space: Space | None) -> Probe:
+        probe = Probe(terms=dict.fromkeys((dimension(term) for term in asked), 1.0))
+        if space is None or not self._indexer.can_embed(space):
             return probe
         try:
             raw = await self._embedder.embed([question.text], is_question=True)
@@ -124,56 +146,56 @@ class Answering:
             return probe
         return replace(probe, dense=vector)
 
-    async def _serving(self) -> Space:
-        spaces = await self._database.read(live)
-        if not spaces:
-            raise IndexUnavailable("no space serves")
-        return spaces[0]
-
-    async def _score_tail(self, asked: Sequence[str], tail: Sequence[Tail], rows: dict[str, Held], arms: Arms) -> None:
+    async def _from_tail(self, asked: Sequence[str], tail: Sequence[Tail], found: _Proposals) -> None:
+        """Add what no index has, on the scale of what it has."""
         if not tail:
             return
-        fresh = {
-            row.assertion_id: (own, both) for row, own, both in tail if row.assertion_id not in arms.get("text", {})
+        fresh = {each.row.number: (each.own, each.both) for each in tail if each.row.number not in found.arms["text"]}
+        indexed = [found.rows[each] for each in found.arms["text"] if each in found.rows]
+        words = await self._words(indexed)
+        for arm, scored in scores(asked, fresh, words, found.arms).items():
+            found.arms[arm].update(scored)
+        found.rows.update((each.row.number, each.row) for each in tail)
+
+    async def _words(self, rows: Sequence[Held]) -> dict[int, tuple[list[str], list[str]]]:
+        wanted = {row.assertion_id for row in rows} | {row.previous_id for row in rows if row.previous_id is not None}
+        words = await self._database.read(partial(words_of, ids=sorted(wanted)))
+        own = {row.number: words.get(row.assertion_id, []) for row in rows}
+        return {
+            row.number: (own[row.number], [*words.get(row.previous_id or "", []), *own[row.number]]) for row in rows
         }
-        indexed = [each for each in arms.get("text", {}) if each in rows]
-        words = await self._words(indexed, rows)
-        known: Mapping[str, Mapping[str, float]] = arms
-        for arm, found in scores(asked, fresh, words, known).items():
-            arms.setdefault(arm, {}).update(found)
-        rows.update((row.assertion_id, row) for row, _, _ in tail)
-
-    async def _words(self, ids: Sequence[str], rows: Mapping[str, Held]) -> dict[str, tuple[list[str], list[str]]]:
-        before = {each: rows[each].previous_id for each in ids}
-        wanted = sorted({*ids, *(each for each in before.values() if each is not None)})
-        own = await self._database.read(lambda c: words_of(c, wanted))
-        return {each: (own.get(each, []), [*own.get(before[each] or "", []), *own.get(each, [])]) for each in ids}
 
 
-def _disposed(question: Question, arms: Arms, rows: Mapping[str, Held]) -> tuple[list[Held], Counter[Withheld]]:
-    """The rows that may answer, and the others counted. Only what an arm or a neighbour proposed is counted."""
+def _disposed(
+    question: Question, found: _Proposals, namespaces: Mapping[int, Namespace]
+) -> tuple[list[Held], Counter[Withheld]]:
+    """The rows that may answer, and the others counted."""
     withheld: Counter[Withheld] = Counter()
-    withheld[Withheld.ERASED] += len(arms.pop("gone", {}))
-    scored = {each for arm in arms.values() for each in arm}
+    withheld[Withheld.ERASED] += found.gone_count
+    scored = {each for arm in found.arms.values() for each in arm}
+    bench = Bench.of(question)
     kept: list[Held] = []
-    for row in rows.values():
-        reason = verdict(row, question)
+    for number, row in found.rows.items():
+        if number not in scored:
+            continue
+        namespace = namespaces.get(row.namespace_id)
+        reason = Withheld.OUT_OF_SCOPE if namespace is None else bench.verdict(row, namespace)
         if reason is None:
-            if row.assertion_id in scored:
-                kept.append(row)
-        elif row.assertion_id in scored:
+            kept.append(row)
+        else:
             withheld[reason] += 1
     return kept, withheld
 
 
 def _candidate(row: Held, arms: Arms) -> Candidate:
+    number = row.number
     return Candidate(
-        assertion_id=row.assertion_id,
-        number=row.number,
-        observed_at=from_us(row.observed_at),
-        speaker=row.speaker,
-        session=row.session,
-        previous=row.previous_id,
-        says_when=row.says_when,
-        scores={arm: found[row.assertion_id] for arm, found in arms.items() if row.assertion_id in found},
+        row.assertion_id,
+        number,
+        row.observed_at,
+        row.speaker,
+        row.session,
+        row.previous_id,
+        row.says_when,
+        {arm: found[number] for arm, found in arms.items() if number in found},
     )

@@ -71,7 +71,7 @@ def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> 
     added: dict[str, int] = {}
     known: dict[str, int] = {}
     erased = 0
-    fresh: list[tuple[str, int]] = []
+    fresh: list[tuple[int, int]] = []
     for at, line in enumerate(lines):
         path = f"line {at + 1}"
         if at == 0:
@@ -90,10 +90,10 @@ def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> 
         elif _is_known(connection, table, kind, row, path):
             known[kind] = known.get(kind, 0) + 1
         else:
-            connection.execute(insert(table).values(**row))
+            number = connection.execute(insert(table).values(**row).returning(table.c.number)).scalar_one()
             added[kind] = added.get(kind, 0) + 1
             if kind == "assertion":
-                fresh.append((row["assertion_id"], row["namespace_id"]))
+                fresh.append((number, row["namespace_id"]))
     enqueue(connection, scope.tenant_id, fresh)
     return Imported(added=added, known=known, erased=erased)
 

@@ -1,29 +1,31 @@
 """What the database disposes: whether a proposed row may answer a question. Pure; the last word before an answer."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory.assertion import Closing
 from memory.filters import Filter
 from memory.instants import from_us, to_us
-from memory.provenance import Trust
 from memory.recall import Include, Question, Withheld
-from memory.scope import Namespace
+from memory.scope import Namespace, Scope
 
-__all__ = ["Held", "verdict"]
+__all__ = ["Bench", "Held"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """The columns of a row that decide, and those that ranking reads."""
+class Held(NamedTuple):
+    """The columns of a row that decide, and those that ranking reads. Instants in microseconds.
+
+    A tuple, in the order in which the statement selects: a recall makes hundreds of them.
+    """
 
     assertion_id: str
     number: int
     tenant_id: str
-    namespace: Namespace
+    namespace_id: int
     kind: str
     subject_key: str | None
     attribute_key: str | None
-    trust: Trust
+    trust: str
     confidence: float
     speaker: str | None
     thread_ref: str | None
@@ -41,34 +43,55 @@ class Held:
     expires_at: int
 
 
-def verdict(row: Held, question: Question) -> Withheld | None:
-    """Why `row` is no answer to `question`; None when it is one."""
-    if not question.scope.covers(row.tenant_id, row.namespace):
-        return Withheld.OUT_OF_SCOPE
-    if row.hold:
-        return Withheld.QUARANTINED
-    if row.expires_at <= to_us(question.asked_at):
-        return Withheld.EXPIRED
-    if (ended := _belief(row, question)) is not None:
-        return ended
-    if question.include is Include.CURRENT and not row.valid_from <= question.valid_us < row.valid_to:
-        return Withheld.NOT_VALID_THEN
-    return None if _passes(row, question.filter) else Withheld.FILTERED
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A question's conditions, spelled out once for all of its rows."""
 
+    scope: Scope
+    asked: int
+    valid: int
+    known: int
+    include: Include
+    filter: Filter | None
 
-def _belief(row: Held, question: Question) -> Withheld | None:
-    known = question.known_us
-    if known < row.known_from:
-        return Withheld.NOT_KNOWN_THEN
-    if known < row.known_to:
-        return None
-    if row.closing == Closing.SUPERSEDED:
-        return None if question.include is Include.ALL else Withheld.SUPERSEDED
-    return Withheld.RETRACTED
+    @classmethod
+    def of(cls, question: Question) -> "Bench":
+        """The bench that judges for `question`."""
+        return cls(
+            question.scope,
+            to_us(question.asked_at),
+            question.valid_us,
+            question.known_us,
+            question.include,
+            None if question.filter.is_empty else question.filter,
+        )
+
+    def verdict(self, row: Held, namespace: Namespace) -> Withheld | None:
+        """Why `row` of `namespace` is no answer; None when it is one."""
+        if not self.scope.covers(row.tenant_id, namespace):
+            return Withheld.OUT_OF_SCOPE
+        if row.hold:
+            return Withheld.QUARANTINED
+        if row.expires_at <= self.asked:
+            return Withheld.EXPIRED
+        if (ended := self._belief(row)) is not None:
+            return ended
+        if self.include is Include.CURRENT and not row.valid_from <= self.valid < row.valid_to:
+            return Withheld.NOT_VALID_THEN
+        return None if self.filter is None or _passes(row, self.filter) else Withheld.FILTERED
+
+    def _belief(self, row: Held) -> Withheld | None:
+        if self.known < row.known_from:
+            return Withheld.NOT_KNOWN_THEN
+        if self.known < row.known_to:
+            return None
+        if row.closing == Closing.SUPERSEDED:
+            return None if self.include is Include.ALL else Withheld.SUPERSEDED
+        return Withheld.RETRACTED
 
 
 def _passes(row: Held, given: Filter) -> bool:
-    asked: tuple[tuple[frozenset[str] | frozenset[Trust] | None, object], ...] = (
+    asked: tuple[tuple[frozenset[str] | None, str | None], ...] = (
         (given.kind, row.kind),
         (given.subject, row.subject_key),
         (given.attribute, row.attribute_key),

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 BATCH_COUNT = 200
+Row = dict[str, Any]
 _OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
 _OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
 
@@ -138,10 +139,12 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
         return []
     roots = sorted({each["root_id"] for each in first})
     # With a statement go all its versions: they say the same words.
-    versions = rows(connection, select(assertion.c.assertion_id).where(assertion.c.root_id.in_(roots)))
+    versions = rows(
+        connection, select(assertion.c.assertion_id, assertion.c.number).where(assertion.c.root_id.in_(roots))
+    )
     ids = [each["assertion_id"] for each in versions]
     counts = load(row["counts"])
-    for name, count in _removed(connection, tenant_id, erasure_id, roots, ids, now).items():
+    for name, count in _removed(connection, tenant_id, erasure_id, roots, versions, now).items():
         counts[name] = counts.get(name, 0) + count
     connection.execute(update(erasure).where(erasure.c.erasure_id == erasure_id).values(counts=canonical(counts)))
     return ids
@@ -205,19 +208,22 @@ def _named(tenant_id: str, what: Forget) -> Any:
 
 
 def _removed(
-    connection: Connection, tenant_id: str, erasure_id: str, roots: Sequence[str], ids: Sequence[str], now: int
+    connection: Connection, tenant_id: str, erasure_id: str, roots: Sequence[str], versions: Sequence[Row], now: int
 ) -> dict[str, int]:
+    ids = [each["assertion_id"] for each in versions]
+    gone = {each["number"] for each in versions}
     counts = dict.fromkeys(("assertions", "evidence", "successions"), 0)
-    followers: list[tuple[str, int]] = []
+    followers: list[tuple[int, int]] = []
     for part in chunks(ids):
-        after = select(assertion.c.assertion_id, assertion.c.namespace_id).where(assertion.c.previous_id.in_(part))
-        followers += [(each, number) for each, number in connection.execute(after) if each not in set(ids)]
-        connection.execute(delete(outbox).where(outbox.c.assertion_id.in_(part)))
+        after = select(assertion.c.number, assertion.c.namespace_id).where(assertion.c.previous_id.in_(part))
+        followers += [(each, number) for each, number in connection.execute(after) if each not in gone]
         # The turn after an erased one carries its words in the context field.
         connection.execute(update(assertion).where(assertion.c.previous_id.in_(part)).values(previous_id=None))
         counts["assertions"] += connection.execute(delete(assertion).where(assertion.c.assertion_id.in_(part))).rowcount
         either = or_(succession.c.older_id.in_(part), succession.c.newer_id.in_(part))
         counts["successions"] += connection.execute(delete(succession).where(either)).rowcount
+    for numbers in chunks(sorted(gone)):
+        connection.execute(delete(outbox).where(outbox.c.entry.in_(numbers)))
     for part in chunks(roots):
         counts["evidence"] += connection.execute(delete(evidence).where(evidence.c.root_id.in_(part))).rowcount
     connection.execute(
@@ -225,7 +231,7 @@ def _removed(
         [{"tenant_id": tenant_id, "assertion_id": each, "erasure_id": erasure_id, "erased_at": now} for each in ids],
     )
     enqueue(connection, tenant_id, followers)
-    enqueue(connection, tenant_id, [(each, 0) for each in ids])
+    enqueue(connection, tenant_id, [(each, 0) for each in sorted(gone)])
     return counts
 
 

@@ -1,7 +1,7 @@
 """The port of an index: it proposes assertions by likeness, and never decides.
 
-An index is derived from the database and can be dropped and built again. It keeps no text: an entry is an id, the term
-weights of two lexical fields, an embedding, and opaque tags that say whose it is.
+An index is derived from the database and can be dropped and built again. It keeps no text: an entry is a number, the
+term weights of two lexical fields, an embedding, and opaque tags that say whose it is.
 """
 
 import hashlib
@@ -21,17 +21,17 @@ from memory.values import canonical
 
 __all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Vector", "Within", "tag", "tags_of", "within"]
 
-#: Arm → assertion id → score.
-Arms = dict[str, dict[str, float]]
+#: Arm → number of the entry → score.
+Arms = dict[str, dict[int, float]]
 Tags = frozenset[str]
 Vector = Sequence[float] | NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What an index keeps of an assertion."""
+    """What an index keeps of an assertion, under the number that the database gave it."""
 
-    assertion_id: str
+    number: int
     tags: Tags
     digest: str  #: of everything the entry was made from: equal digests, equal entries
     text: Mapping[int, float]
@@ -69,21 +69,21 @@ class Index(Protocol):
         """Make the space if it is not there, and be ready to answer."""
 
     async def put(self, space: str, entries: Sequence[Entry]) -> None:
-        """Keep the entries, in place of those with the same ids."""
+        """Keep the entries, in place of those with the same numbers."""
 
-    async def remove(self, space: str, ids: Sequence[str]) -> None:
-        """Forget the entries with these ids; ids that are not there are no error."""
+    async def remove(self, space: str, numbers: Sequence[int]) -> None:
+        """Forget these entries; one that is not there is no error."""
 
     async def near(self, space: str, probe: Probe, place: Within, count_max: int) -> Arms:
         """The best `count_max` entries of each arm."""
         ...
 
-    async def score(self, space: str, probe: Probe, place: Within, ids: Sequence[str]) -> Arms:
+    async def score(self, space: str, probe: Probe, place: Within, numbers: Sequence[int]) -> Arms:
         """Every arm's score of these entries; an arm says nothing of an entry without a term of the question."""
         ...
 
-    async def digests(self, space: str, after: str | None, count_max: int) -> list[tuple[str, str]]:
-        """Up to `count_max` ids above `after` with their digests, in the order of ids."""
+    async def digests(self, space: str, after: int, count_max: int) -> list[tuple[int, str]]:
+        """Up to `count_max` numbers above `after` with their digests, in order."""
         ...
 
     async def count(self, space: str) -> int:

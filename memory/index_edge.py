@@ -38,33 +38,32 @@ class EdgeIndex:
         await self._do(lambda: self._load(space, dimension))
 
     async def put(self, space: str, entries: Sequence[Entry]) -> None:
-        """Keep the entries, in place of those with the same ids."""
+        """Keep the entries, in place of those with the same numbers."""
         points = [_point(entry) for entry in entries]
         if points:
             await self._do(lambda: self._shard(space).update(edge.UpdateOperation.upsert_points(points)))
 
-    async def remove(self, space: str, ids: Sequence[str]) -> None:
-        """Forget the entries with these ids."""
-        # By id, never by filter: a filter that matches nothing deletes nothing and says so to nobody.
-        if ids:
-            await self._do(lambda: self._shard(space).update(edge.UpdateOperation.delete_points(list(ids))))
+    async def remove(self, space: str, numbers: Sequence[int]) -> None:
+        """Forget these entries."""
+        # By number, never by filter: a filter that matches nothing deletes nothing and says so to nobody.
+        if numbers:
+            await self._do(lambda: self._shard(space).update(edge.UpdateOperation.delete_points(list(numbers))))
 
     async def near(self, space: str, probe: Probe, place: Within, count_max: int) -> Arms:
         """The best `count_max` entries of each arm."""
         return await self._query(space, probe, place, _filter(place.groups), count_max)
 
-    async def score(self, space: str, probe: Probe, place: Within, ids: Sequence[str]) -> Arms:
+    async def score(self, space: str, probe: Probe, place: Within, numbers: Sequence[int]) -> Arms:
         """Every arm's score of these entries."""
-        if not ids:
+        if not numbers:
             return {}
-        return await self._query(space, probe, place, _filter(place.groups, ids), len(ids))
+        return await self._query(space, probe, place, _filter(place.groups, numbers), len(numbers))
 
-    async def digests(self, space: str, after: str | None, count_max: int) -> list[tuple[str, str]]:
-        """Ids above `after` with their digests, in the order of ids."""
-        request = edge.ScrollRequest(offset=after, limit=count_max + 1, with_payload=["digest"], with_vector=False)
+    async def digests(self, space: str, after: int, count_max: int) -> list[tuple[int, str]]:
+        """Numbers above `after` with their digests, in order."""
+        request = edge.ScrollRequest(offset=after + 1, limit=count_max, with_payload=["digest"], with_vector=False)
         found, _ = await self._do(lambda: self._shard(space).scroll(request))
-        pairs = [(str(each.id), str((each.payload or {}).get("digest"))) for each in found]
-        return [pair for pair in pairs if pair[0] != after][:count_max]
+        return [(int(each.id), str((each.payload or {}).get("digest"))) for each in found]
 
     async def count(self, space: str) -> int:
         """How many entries the space has."""
@@ -85,7 +84,7 @@ class EdgeIndex:
             return {}
         batch = edge.QueryBatchRequest(queries)
         found = await self._do(lambda: self._shard(space).query_batch(batch))
-        return {name: {str(each.id): each.score for each in points} for name, points in zip(names, found, strict=True)}
+        return {name: {int(each.id): each.score for each in points} for name, points in zip(names, found, strict=True)}
 
     async def _do(self, work: Callable[[], T]) -> T:
         try:
@@ -143,13 +142,13 @@ def _point(entry: Entry) -> edge.Point:
     if entry.dense is not None:
         vector["dense"] = list(map(float, entry.dense))
     payload = {"tags": sorted(entry.tags), "digest": entry.digest}
-    return edge.Point(entry.assertion_id, vector, payload)
+    return edge.Point(entry.number, vector, payload)
 
 
-def _filter(groups: Sequence[frozenset[str]], ids: Sequence[str] | None = None) -> edge.Filter:
+def _filter(groups: Sequence[frozenset[str]], numbers: Sequence[int] | None = None) -> edge.Filter:
     must: list[Any] = [edge.FieldCondition("tags", match=edge.MatchAny(sorted(group))) for group in groups]
-    if ids is not None:
-        must.append(edge.HasIdCondition(set(ids)))
+    if numbers is not None:
+        must.append(edge.HasIdCondition(set(numbers)))
     return edge.Filter(must=must)
 
 

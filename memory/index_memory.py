@@ -15,46 +15,46 @@ __all__ = ["MemoryIndex"]
 class _Space:
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self.entries: dict[str, Entry] = {}
-        self.tagged: dict[str, set[str]] = defaultdict(set)
-        self.postings: dict[str, dict[int, dict[str, float]]] = {"text": {}, "context": {}}
+        self.entries: dict[int, Entry] = {}
+        self.tagged: dict[str, set[int]] = defaultdict(set)
+        self.postings: dict[str, dict[int, dict[int, float]]] = {"text": {}, "context": {}}
 
     def put(self, entry: Entry) -> None:
         if entry.dense is not None and len(entry.dense) != self.dimension:
             raise IndexUnavailable(f"a vector of {len(entry.dense)} does not fit a space of {self.dimension}")
-        self.remove(entry.assertion_id)
-        self.entries[entry.assertion_id] = entry
+        self.remove(entry.number)
+        self.entries[entry.number] = entry
         for each in entry.tags:
-            self.tagged[each].add(entry.assertion_id)
+            self.tagged[each].add(entry.number)
         for arm, weights in (("text", entry.text), ("context", entry.context)):
             for at, weight in weights.items():
-                self.postings[arm].setdefault(at, {})[entry.assertion_id] = weight
+                self.postings[arm].setdefault(at, {})[entry.number] = weight
 
-    def remove(self, assertion_id: str) -> None:
-        entry = self.entries.pop(assertion_id, None)
+    def remove(self, number: int) -> None:
+        entry = self.entries.pop(number, None)
         if entry is None:
             return
         for each in entry.tags:
-            self.tagged[each].discard(assertion_id)
+            self.tagged[each].discard(number)
         for arm, weights in (("text", entry.text), ("context", entry.context)):
             for at in weights:
-                self.postings[arm][at].pop(assertion_id, None)
+                self.postings[arm][at].pop(number, None)
 
-    def inside(self, groups: Sequence[frozenset[str]]) -> set[str]:
-        found: set[str] | None = None
+    def inside(self, groups: Sequence[frozenset[str]]) -> set[int]:
+        found: set[int] | None = None
         for group in groups:
-            members = set().union(*(self.tagged.get(each, set()) for each in group))
+            members = set[int]().union(*(self.tagged.get(each, set[int]()) for each in group))
             found = members if found is None else found & members
         return found or set()
 
-    def scores(self, probe: Probe, place: Within, among: set[str]) -> Arms:
+    def scores(self, probe: Probe, place: Within, among: set[int]) -> Arms:
         corpus = self.inside(place.corpus or place.groups)
         arms: Arms = {arm: self._lexical(arm, probe.terms, corpus, among) for arm in self.postings}
         if probe.dense is not None:
             arms["dense"] = self._dense(probe.dense, among)
         return arms
 
-    def _dense(self, vector: Vector, among: set[str]) -> dict[str, float]:
+    def _dense(self, vector: Vector, among: set[int]) -> dict[int, float]:
         found = [(each, dense) for each in sorted(among) if (dense := self.entries[each].dense) is not None]
         if not found:
             return {}
@@ -62,8 +62,8 @@ class _Space:
         near = (matrix @ np.asarray(vector, np.float32)).tolist()
         return {each: score for (each, _), score in zip(found, near, strict=True)}
 
-    def _lexical(self, arm: str, terms: Mapping[int, float], corpus: set[str], among: set[str]) -> dict[str, float]:
-        scores: dict[str, float] = defaultdict(float)
+    def _lexical(self, arm: str, terms: Mapping[int, float], corpus: set[int], among: set[int]) -> dict[int, float]:
+        scores: dict[int, float] = defaultdict(float)
         for at, weight in terms.items():
             holders = self.postings[arm].get(at, {})
             inside = [each for each in holders if each in corpus]
@@ -85,13 +85,13 @@ class MemoryIndex:
         self._spaces.setdefault(space, _Space(dimension))
 
     async def put(self, space: str, entries: Sequence[Entry]) -> None:
-        """Keep the entries, in place of those with the same ids."""
+        """Keep the entries, in place of those with the same numbers."""
         for entry in entries:
             self._space(space).put(entry)
 
-    async def remove(self, space: str, ids: Sequence[str]) -> None:
-        """Forget the entries with these ids."""
-        for each in ids:
+    async def remove(self, space: str, numbers: Sequence[int]) -> None:
+        """Forget these entries."""
+        for each in numbers:
             self._space(space).remove(each)
 
     async def near(self, space: str, probe: Probe, place: Within, count_max: int) -> Arms:
@@ -100,16 +100,16 @@ class MemoryIndex:
         arms = held.scores(probe, place, held.inside(place.groups))
         return {arm: _best(scores, count_max) for arm, scores in arms.items()}
 
-    async def score(self, space: str, probe: Probe, place: Within, ids: Sequence[str]) -> Arms:
+    async def score(self, space: str, probe: Probe, place: Within, numbers: Sequence[int]) -> Arms:
         """Every arm's score of these entries."""
         held = self._space(space)
-        return held.scores(probe, place, held.inside(place.groups) & set(ids))
+        return held.scores(probe, place, held.inside(place.groups) & set(numbers))
 
-    async def digests(self, space: str, after: str | None, count_max: int) -> list[tuple[str, str]]:
-        """Ids above `after` with their digests, in the order of ids."""
+    async def digests(self, space: str, after: int, count_max: int) -> list[tuple[int, str]]:
+        """Numbers above `after` with their digests, in order."""
         entries = self._space(space).entries
-        ids = sorted(each for each in entries if after is None or each > after)
-        return [(each, entries[each].digest) for each in ids[:count_max]]
+        numbers = sorted(each for each in entries if each > after)
+        return [(each, entries[each].digest) for each in numbers[:count_max]]
 
     async def count(self, space: str) -> int:
         """How many entries the space has."""
@@ -129,6 +129,6 @@ class MemoryIndex:
             raise IndexUnavailable(f"no space {name!r}") from None
 
 
-def _best(scores: Mapping[str, float], count_max: int) -> dict[str, float]:
+def _best(scores: Mapping[int, float], count_max: int) -> dict[int, float]:
     order = sorted(scores, key=lambda each: (-scores[each], each))
     return {each: scores[each] for each in order[:count_max]}

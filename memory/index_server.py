@@ -45,36 +45,35 @@ class ServerIndex:
             raise IndexUnavailable(f"collection {name!r} holds vectors of {size}, not of {dimension}")
 
     async def put(self, space: str, entries: Sequence[Entry]) -> None:
-        """Keep the entries, in place of those with the same ids; on disk when this returns."""
+        """Keep the entries, in place of those with the same numbers; on disk when this returns."""
         for at in range(0, len(entries), BATCH_COUNT_MAX):
             points = [_point(entry) for entry in entries[at : at + BATCH_COUNT_MAX]]
             await _answered(self._client.upsert(self._prefix + space, points, wait=True))
 
-    async def remove(self, space: str, ids: Sequence[str]) -> None:
-        """Forget the entries with these ids."""
-        if ids:
-            gone = models.PointIdsList(points=list(ids))
+    async def remove(self, space: str, numbers: Sequence[int]) -> None:
+        """Forget these entries."""
+        if numbers:
+            gone = models.PointIdsList(points=list(numbers))
             await _answered(self._client.delete(self._prefix + space, gone, wait=True))
 
     async def near(self, space: str, probe: Probe, place: Within, count_max: int) -> Arms:
         """The best `count_max` entries of each arm."""
         return await self._query(space, probe, place, _filter(place.groups), count_max)
 
-    async def score(self, space: str, probe: Probe, place: Within, ids: Sequence[str]) -> Arms:
+    async def score(self, space: str, probe: Probe, place: Within, numbers: Sequence[int]) -> Arms:
         """Every arm's score of these entries."""
-        if not ids:
+        if not numbers:
             return {}
-        return await self._query(space, probe, place, _filter(place.groups, ids), len(ids))
+        return await self._query(space, probe, place, _filter(place.groups, numbers), len(numbers))
 
-    async def digests(self, space: str, after: str | None, count_max: int) -> list[tuple[str, str]]:
-        """Ids above `after` with their digests, in the order of ids."""
+    async def digests(self, space: str, after: int, count_max: int) -> list[tuple[int, str]]:
+        """Numbers above `after` with their digests, in order."""
         found, _ = await _answered(
             self._client.scroll(
-                self._prefix + space, offset=after, limit=count_max + 1, with_payload=["digest"], with_vectors=False
+                self._prefix + space, offset=after + 1, limit=count_max, with_payload=["digest"], with_vectors=False
             )
         )
-        pairs = [(str(each.id), str((each.payload or {}).get("digest"))) for each in found]
-        return [pair for pair in pairs if pair[0] != after][:count_max]
+        return [(int(each.id), str((each.payload or {}).get("digest"))) for each in found]
 
     async def count(self, space: str) -> int:
         """How many entries the space has."""
@@ -94,7 +93,7 @@ class ServerIndex:
             return {}
         found = await _answered(self._client.query_batch_points(self._prefix + space, requests))
         return {
-            name: {str(each.id): each.score for each in response.points}
+            name: {int(each.id): each.score for each in response.points}
             for name, response in zip(names, found, strict=True)
         }
 
@@ -114,14 +113,14 @@ def _point(entry: Entry) -> models.PointStruct:
     if entry.dense is not None:
         vector["dense"] = list(map(float, entry.dense))
     return models.PointStruct(
-        id=entry.assertion_id, vector=vector, payload={"tags": sorted(entry.tags), "digest": entry.digest}
+        id=entry.number, vector=vector, payload={"tags": sorted(entry.tags), "digest": entry.digest}
     )
 
 
-def _filter(groups: Sequence[frozenset[str]], ids: Sequence[str] | None = None) -> models.Filter:
+def _filter(groups: Sequence[frozenset[str]], numbers: Sequence[int] | None = None) -> models.Filter:
     must: list[Any] = [models.FieldCondition(key="tags", match=models.MatchAny(any=sorted(group))) for group in groups]
-    if ids is not None:
-        must.append(models.HasIdCondition(has_id=list(ids)))
+    if numbers is not None:
+        must.append(models.HasIdCondition(has_id=list(numbers)))
     return models.Filter(must=must)
 
 

@@ -76,17 +76,17 @@ class Indexer:
                 continue
 
     async def _apply(self, batch: Sequence[Due]) -> int:
-        ids = [each.assertion_id for each in batch]
+        numbers = [each.entry for each in batch]
         # The spaces are read before the rows: a space that begins later is filled from rows at least as new.
         spaces = await self._database.read(live)
-        found = await self._database.read(lambda c: materials(c, ids))
-        gone = sorted(set(ids) - {each.assertion_id for each in found})
+        found = await self._database.read(lambda c: materials(c, numbers))
+        gone = sorted(set(numbers) - {each.number for each in found})
         vectors, failed = await embedded(self._embedder, found)
         for space in spaces:
             await self._index.open(space.name, dimension_of(space.name))
             await self._index.put(space.name, self.entries(space, found, vectors))
             await self._index.remove(space.name, gone)
-        done = [each for each in batch if each.assertion_id not in failed]
+        done = [each for each in batch if each.entry not in failed]
 
         def finish(connection: Connection) -> None:
             settle(connection, done)
@@ -95,11 +95,11 @@ class Indexer:
         await self._database.write(finish)
         return len(done)
 
-    def entries(self, space: Space, found: Sequence[Material], vectors: dict[str, Vector]) -> list[Entry]:
+    def entries(self, space: Space, found: Sequence[Material], vectors: dict[int, Vector]) -> list[Entry]:
         """The entries that can be made for a space."""
         if not self.can_embed(space):
             return [each.entry(None) for each in found]
-        return [each.entry(vectors[each.assertion_id]) for each in found if each.assertion_id in vectors]
+        return [each.entry(vectors[each.number]) for each in found if each.number in vectors]
 
     def can_embed(self, space: Space) -> bool:
         """Whether this embedder's vectors live in that space."""
@@ -114,10 +114,10 @@ def dimension_of(space: str) -> int:
     return int(space.rsplit("-", 3)[1])
 
 
-async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[str, Vector], dict[str, str]]:
-    """Vectors by id, and by id what the others failed by. One bad text does not stop the rest."""
-    vectors: dict[str, Vector] = {}
-    failed: dict[str, str] = {}
+async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[int, Vector], dict[int, str]]:
+    """Vectors by number, and by number what the others failed by. One bad text does not stop the rest."""
+    vectors: dict[int, Vector] = {}
+    failed: dict[int, str] = {}
     waiting = [list(found)] if found else []
     while waiting:
         part = waiting.pop()
@@ -128,13 +128,13 @@ async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[
             # Halve, to find the one text that it chokes on; an endpoint that is down fails on everything, so once
             # a single text has failed the rest is not tried any more.
             if len(part) == 1 or failed:
-                failed.update((each.assertion_id, str(error)) for each in part)
+                failed.update((each.number, str(error)) for each in part)
             else:
                 waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
             continue
         for each, unit in zip(part, units, strict=True):
             if unit is None:
-                failed[each.assertion_id] = "the embedder gave a vector that must not be stored"
+                failed[each.number] = "the embedder gave a vector that must not be stored"
             else:
-                vectors[each.assertion_id] = unit
+                vectors[each.number] = unit
     return vectors, failed

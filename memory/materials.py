@@ -42,13 +42,13 @@ class Material:
     @property
     def digest(self) -> str:
         """Of everything that the entry is made from."""
-        parts = [sorted(self.tags), list(self.words), list(self.words_before), self.dense_text]
+        parts = [self.assertion_id, sorted(self.tags), list(self.words), list(self.words_before), self.dense_text]
         return hashlib.sha256(canonical(parts).encode()).hexdigest()[:32]
 
     def entry(self, dense: Vector | None) -> Entry:
         """The entry."""
         return Entry(
-            assertion_id=self.assertion_id,
+            number=self.number,
             tags=self.tags,
             digest=self.digest,
             text=weights(self.words, TEXT_LENGTH),
@@ -57,11 +57,11 @@ class Material:
         )
 
 
-def materials(connection: Connection, ids: Sequence[str]) -> list[Material]:
+def materials(connection: Connection, numbers: Sequence[int]) -> list[Material]:
     """Those of the assertions that are there."""
     found: list[dict[str, Any]] = []
-    for part in chunks(ids):
-        found.extend(rows(connection, _QUERY.where(assertion.c.assertion_id.in_(part))))
+    for part in chunks(numbers):
+        found.extend(rows(connection, _QUERY.where(assertion.c.number.in_(part))))
     return _made(connection, found)
 
 

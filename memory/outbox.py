@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from memory.statements import chunks, enqueue
 from memory.tables import assertion
 from memory.tables_jobs import outbox
 
@@ -16,9 +17,9 @@ BACKOFF_US, BACKOFF_DOUBLING_MAX = 1_000_000, 9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Due:
-    """An assertion whose entry is behind, the outbox rows that say so, and how often it failed."""
+    """An entry that is behind, the outbox rows that say so, and how often it failed."""
 
-    assertion_id: str
+    entry: int
     numbers: tuple[int, ...]
     attempt: int
 
@@ -26,17 +27,17 @@ class Due:
 def due(connection: Connection, now: int, count_max: int) -> list[Due]:
     """What is due, oldest first."""
     query = (
-        select(outbox.c.number, outbox.c.assertion_id, outbox.c.attempt)
+        select(outbox.c.number, outbox.c.entry, outbox.c.attempt)
         .where(outbox.c.due_at <= now)
         .order_by(outbox.c.number)
         .limit(count_max)
     )
-    numbers: dict[str, list[int]] = {}
-    attempts: dict[str, int] = {}
-    for number, assertion_id, attempt in connection.execute(query):
-        numbers.setdefault(assertion_id, []).append(number)
-        attempts[assertion_id] = max(attempt, attempts.get(assertion_id, 0))
-    return [Due(assertion_id=each, numbers=tuple(found), attempt=attempts[each]) for each, found in numbers.items()]
+    numbers: dict[int, list[int]] = {}
+    attempts: dict[int, int] = {}
+    for number, entry, attempt in connection.execute(query):
+        numbers.setdefault(entry, []).append(number)
+        attempts[entry] = max(attempt, attempts.get(entry, 0))
+    return [Due(entry=each, numbers=tuple(found), attempt=attempts[each]) for each, found in numbers.items()]
 
 
 def settle(connection: Connection, done: Sequence[Due]) -> None:
@@ -46,34 +47,25 @@ def settle(connection: Connection, done: Sequence[Due]) -> None:
         connection.execute(delete(outbox).where(outbox.c.number == bindparam("done")), numbers)
 
 
-def put_off(connection: Connection, failed: Mapping[str, str], tried: Sequence[Due], now: int) -> None:
+def put_off(connection: Connection, failed: Mapping[int, str], tried: Sequence[Due], now: int) -> None:
     """Try these later, each with what it failed by."""
     for each in tried:
-        if each.assertion_id not in failed:
+        if each.entry not in failed:
             continue
         wait = BACKOFF_US << min(each.attempt, BACKOFF_DOUBLING_MAX)
         connection.execute(
             update(outbox)
             .where(outbox.c.number.in_(each.numbers))
-            .values(due_at=now + wait, attempt=each.attempt + 1, error=failed[each.assertion_id])
+            .values(due_at=now + wait, attempt=each.attempt + 1, error=failed[each.entry])
         )
 
 
-def enqueue_again(connection: Connection, ids: Sequence[str]) -> int:
+def enqueue_again(connection: Connection, numbers: Sequence[int]) -> None:
     """Queue entries that were found to differ; those of assertions that are gone are not queued."""
-    count = 0
-    for each in ids:
-        row = connection.execute(
-            select(assertion.c.tenant_id, assertion.c.namespace_id).where(assertion.c.assertion_id == each)
-        ).first()
-        if row is not None:
-            connection.execute(
-                insert(outbox).values(
-                    tenant_id=row.tenant_id, assertion_id=each, namespace_id=row.namespace_id, due_at=0, attempt=0
-                )
-            )
-            count += 1
-    return count
+    for part in chunks(numbers):
+        query = select(assertion.c.tenant_id, assertion.c.number, assertion.c.namespace_id)
+        for row in connection.execute(query.where(assertion.c.number.in_(part))).all():
+            enqueue(connection, row.tenant_id, [(row.number, row.namespace_id)])
 
 
 def pending_count(connection: Connection) -> int:

@@ -1,49 +1,82 @@
 """Units of work behind recall: proposed rows, their neighbours in conversation, and what no index has yet."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection, Select, bindparam, exists, select
 
 from memory.disposal import Held
-from memory.instants import FAR_US
-from memory.rows import held_of
-from memory.scope import Scope
-from memory.statements import chunks, known_namespaces, rows
-from memory.tables import assertion, namespace
+from memory.scope import Namespace, Scope
+from memory.spaces import Space, live
+from memory.statements import chunks, known_namespaces
+from memory.tables import assertion, namespace, namespace_prefix
 from memory.tables_jobs import outbox
+from memory.values import canonical, load
 
-__all__ = ["TAIL_COUNT_MAX", "Tail", "newest", "proposed", "unindexed", "words_of"]
+__all__ = ["TAIL_COUNT_MAX", "Ground", "Tail", "ground", "newest", "proposed", "words_of"]
 
 #: The most unindexed rows that one recall reads; beyond it the index is down, and the newest count.
 TAIL_COUNT_MAX = 2_000
-_DECIDING = [assertion.c[name] for name in Held.__dataclass_fields__ if name != "namespace"]
-_HELD = select(*_DECIDING, namespace.c.labels).join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
-#: A row with its terms and those of the turn before it.
-Tail = tuple[Held, list[str], list[str]]
+_COLUMNS = [assertion.c[name] for name in Held._fields]
+# Built once: spelling a statement takes as long as running it.
+_MINE = select(*_COLUMNS).where(assertion.c.tenant_id == bindparam("tenant_id"))
+_BY_NUMBER = _MINE.where(assertion.c.number.in_(bindparam("keys", expanding=True)))
+_BY_ID = _MINE.where(assertion.c.assertion_id.in_(bindparam("keys", expanding=True)))
+_AFTER = _MINE.where(assertion.c.previous_id.in_(bindparam("keys", expanding=True)))
+_WAITING = select(outbox.c.number).limit(1)
+_NAMESPACES = (
+    select(namespace.c.namespace_id, namespace.c.labels)
+    .join(namespace_prefix, namespace_prefix.c.namespace_id == namespace.c.namespace_id)
+    .where(
+        namespace_prefix.c.tenant_id == bindparam("tenant_id"),
+        namespace_prefix.c.prefix == bindparam("prefix"),
+    )
+)
 
 
-def proposed(connection: Connection, tenant_id: str, ids: Iterable[str], tops: Iterable[str]) -> dict[str, Held]:
-    """The rows with these ids, and those around `tops` in their conversations."""
-    found = _by_ids(connection, tenant_id, sorted(set(ids)))
-    near = sorted(set(tops) & found.keys())
-    before = [row.previous_id for each in near if (row := found[each]).previous_id is not None]
-    found |= _by_ids(connection, tenant_id, sorted(set(before) - found.keys()))
-    for part in chunks(near):
-        after = _HELD.where(assertion.c.tenant_id == tenant_id, assertion.c.previous_id.in_(part))
-        found |= {row["assertion_id"]: held_of(row) for row in rows(connection, after)}
-    return found
+class Tail(NamedTuple):
+    """A row that no index has, with its terms and those of the turn before it."""
+
+    row: Held
+    own: list[str]
+    both: list[str]
 
 
-def unindexed(connection: Connection, scope: Scope) -> list[Tail]:
-    """The rows of the scope whose index entries are behind, newest first."""
-    behind = exists().where(outbox.c.assertion_id == assertion.c.assertion_id)
-    return _with_words(connection, scope, behind)
+class Ground(NamedTuple):
+    """What a recall starts from: the space that answers, the scope's namespaces, and what no index has yet."""
+
+    space: Space | None
+    namespaces: dict[int, Namespace]
+    tail: list[Tail]
+
+
+def ground(connection: Connection, scope: Scope) -> Ground:
+    """Read before the index is asked: a row that leaves the tail afterwards is in the index by then."""
+    spaces = live(connection)
+    behind = exists().where(outbox.c.entry == assertion.c.number)
+    waiting = connection.scalar(_WAITING) is not None
+    return Ground(
+        space=spaces[0] if spaces else None,
+        namespaces=_namespaces(connection, scope),
+        tail=_with_words(connection, scope, behind) if waiting else [],
+    )
 
 
 def newest(connection: Connection, scope: Scope) -> list[Tail]:
     """The newest rows of the scope: what recall has when the index is down."""
-    return _with_words(connection, scope, assertion.c.known_from < FAR_US)
+    return _with_words(connection, scope, assertion.c.number > 0)
+
+
+def proposed(
+    connection: Connection, tenant_id: str, numbers: Collection[int], tops: Collection[int]
+) -> dict[int, Held]:
+    """The rows with these numbers, and those around `tops` in their conversations."""
+    found = _rows(connection, _BY_NUMBER, tenant_id, sorted(numbers))
+    near = [row for number, row in found.items() if number in tops]
+    known = {row.assertion_id for row in found.values()}
+    before = sorted({row.previous_id for row in near if row.previous_id is not None} - known)
+    found |= _rows(connection, _BY_ID, tenant_id, before)
+    return found | _rows(connection, _AFTER, tenant_id, [row.assertion_id for row in near])
 
 
 def words_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
@@ -55,10 +88,14 @@ def words_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]
     return found
 
 
+def _namespaces(connection: Connection, scope: Scope) -> dict[int, Namespace]:
+    place = {"tenant_id": scope.tenant_id, "prefix": canonical(list(scope.namespace))}
+    return {number: tuple(load(labels)) for number, labels in connection.execute(_NAMESPACES, place)}
+
+
 def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Tail]:
     query = (
-        select(*_DECIDING, namespace.c.labels, assertion.c.terms)
-        .join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+        select(*_COLUMNS, assertion.c.terms)
         .where(
             assertion.c.tenant_id == scope.tenant_id,
             assertion.c.namespace_id.in_(known_namespaces(scope)),
@@ -67,16 +104,14 @@ def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Ta
         .order_by(assertion.c.number.desc())
         .limit(TAIL_COUNT_MAX)
     )
-    found = rows(connection, query)
-    before = words_of(connection, sorted({row["previous_id"] for row in found if row["previous_id"] is not None}))
-    return [
-        (held_of(row), own := row["terms"].split(), [*before.get(row["previous_id"] or "", []), *own]) for row in found
-    ]
+    found = [(Held._make(row[:-1]), row[-1].split()) for row in connection.execute(query)]
+    before = words_of(connection, sorted({row.previous_id for row, _ in found if row.previous_id is not None}))
+    return [Tail(row, own, [*before.get(row.previous_id or "", []), *own]) for row, own in found]
 
 
-def _by_ids(connection: Connection, tenant_id: str, ids: Sequence[str]) -> dict[str, Held]:
-    found: dict[str, Held] = {}
-    for part in chunks(ids):
-        query = _HELD.where(assertion.c.tenant_id == tenant_id, assertion.c.assertion_id.in_(part))
-        found |= {row["assertion_id"]: held_of(row) for row in rows(connection, query)}
+def _rows(connection: Connection, query: Select[Any], tenant_id: str, keys: Sequence[Any]) -> dict[int, Held]:
+    found: dict[int, Held] = {}
+    for part in chunks(keys):
+        rows = connection.execute(query, {"tenant_id": tenant_id, "keys": part})
+        found.update((row.number, row) for row in map(Held._make, rows))
     return found

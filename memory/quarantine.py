@@ -55,14 +55,14 @@ def hold_source(connection: Connection, tenant_id: str, selector: Selector, reas
         )
     )
     affected = (
-        select(assertion.c.assertion_id, assertion.c.namespace_id)
+        select(assertion.c.number, assertion.c.namespace_id)
         .where(assertion.c.tenant_id == tenant_id, assertion.c.hold == Hold.NONE, rests_on(selector, tenant_id))
         .with_for_update()
     )
     rows = connection.execute(affected).all()
     condition = (assertion.c.tenant_id == tenant_id) & rests_on(selector, tenant_id)
     connection.execute(update(assertion).where(condition, assertion.c.hold == Hold.NONE).values(hold=Hold.SOURCE))
-    enqueue(connection, tenant_id, [(row.assertion_id, row.namespace_id) for row in rows])
+    enqueue(connection, tenant_id, [(row.number, row.namespace_id) for row in rows])
     left = connection.scalars(
         select(assertion.c.assertion_id).where(IS_KNOWN, condition, assertion.c.hold == Hold.SOURCE)
     )

@@ -4,16 +4,19 @@ Scores are fused, not ranks: reciprocal rank fusion with a small embedder ranks 
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
+from memory.instants import to_us
 from memory.recipe import Recipe
 
 __all__ = ["ARMS", "Candidate", "Cues", "Ranked", "rank"]
 
 #: The arms of an index, in the order of their explanation.
 ARMS = ("text", "context", "dense")
+Signals = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,18 +28,17 @@ class Cues:
     asks_when: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What ranking knows of an assertion."""
 
     assertion_id: str
     number: int  #: order of arrival; the later one wins a tie
-    observed_at: datetime
-    speaker: str | None = None
-    session: str | None = None
-    previous: str | None = None  #: the turn before it
-    says_when: bool = False
-    scores: Mapping[str, float] = field(default_factory=dict)  #: by arm
+    observed_at: int  #: microseconds
+    speaker: str | None
+    session: str | None
+    previous: str | None  #: the turn before it
+    says_when: bool
+    scores: Mapping[str, float]  #: by arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,55 +50,51 @@ class Ranked:
     because: Mapping[str, float]
 
 
-def rank(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe) -> list[Ranked]:
-    """The candidates, best first."""
+def rank(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe, count_max: int) -> list[Ranked]:
+    """The best `count_max` candidates, best first."""
     if not candidates:
         return []
-    parts: list[dict[str, float]] = [{} for _ in candidates]
-    for arm, weight in zip(ARMS, (recipe.text, recipe.context, recipe.dense or 0.0), strict=True):
-        _add(parts, arm, weight, _scaled(arm, candidates))
-    base = [sum(part.values()) for part in parts]
-    _add(parts, "neighbours", recipe.neighbour, _borrowed(candidates, base))
-    totals = [sum(part.values()) for part in parts]
-    spread = max(totals) - min(totals)
-    named = _named(candidates, cues)
-    _add(
-        parts,
-        "speaker",
-        recipe.speaker * spread,
-        [float(each.speaker == named) if named else 0.0 for each in candidates],
-    )
-    _add(parts, "date", recipe.date * spread, [float(_inside(each, cues)) for each in candidates])
-    _add(
-        parts,
-        "time_words",
-        recipe.time_words * spread,
-        [float(cues.asks_when and each.says_when) for each in candidates],
-    )
-    totals = [sum(part.values()) for part in parts]
-    _add(parts, "conversation", recipe.session, _conversation(candidates, totals, recipe.session_best_count))
-    ranked = [
-        Ranked(assertion_id=each.assertion_id, score=sum(part.values()), because=part)
-        for each, part in zip(candidates, parts, strict=True)
+    signals: Signals = {
+        arm: _weighed(weight or 0.0, _scaled(arm, candidates))
+        for arm, weight in zip(ARMS, (recipe.text, recipe.context, recipe.dense), strict=True)
+    }
+    totals = _sums(signals.values())
+    signals["neighbours"] = _weighed(recipe.neighbour, _borrowed(candidates, totals))
+    totals = _sums([totals, signals["neighbours"]])
+    lifts = _lifts(candidates, cues, recipe, max(totals) - min(totals))
+    signals |= lifts
+    totals = _sums([totals, *lifts.values()])
+    signals["conversation"] = _weighed(recipe.session, _conversation(candidates, totals, recipe.session_best_count))
+    totals = _sums([totals, signals["conversation"]])
+    order = sorted(range(len(candidates)), key=lambda at: (-totals[at], -candidates[at].number))
+    return [
+        Ranked(
+            assertion_id=candidates[at].assertion_id,
+            score=totals[at],
+            because={name: values[at] for name, values in signals.items() if values[at]},
+        )
+        for at in order[:count_max]
     ]
-    order = sorted(range(len(ranked)), key=lambda at: (-ranked[at].score, -candidates[at].number))
-    return [ranked[at] for at in order]
 
 
-def _add(parts: list[dict[str, float]], name: str, weight: float, values: Sequence[float]) -> None:
-    for part, value in zip(parts, values, strict=True):
-        if value and weight:
-            part[name] = weight * value
+def _sums(columns: Iterable[Sequence[float]]) -> list[float]:
+    return [sum(values) for values in zip(*columns, strict=True)]
+
+
+def _weighed(weight: float, values: Sequence[float]) -> list[float]:
+    return [weight * value for value in values]
 
 
 def _scaled(arm: str, candidates: Sequence[Candidate]) -> list[float]:
     """To 0..1 among the candidates. Zero is a lexical floor (no shared term); a similarity has none of its own."""
-    known = [each.scores[arm] for each in candidates if arm in each.scores]
+    found = [each.scores.get(arm) for each in candidates]
+    known = [value for value in found if value is not None]
     high = max(known, default=0.0)
     low = min(known, default=0.0) if arm == "dense" else 0.0
     if high <= low:
-        return [0.0] * len(candidates)
-    return [max(0.0, (each.scores.get(arm, low) - low) / (high - low)) for each in candidates]
+        return [0.0] * len(found)
+    scale = 1 / (high - low)
+    return [0.0 if value is None or value < low else (value - low) * scale for value in found]
 
 
 def _borrowed(candidates: Sequence[Candidate], base: Sequence[float]) -> list[float]:
@@ -111,14 +109,22 @@ def _borrowed(candidates: Sequence[Candidate], base: Sequence[float]) -> list[fl
     return around
 
 
+def _lifts(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe, spread: float) -> Signals:
+    lifts: Signals = {}
+    if (named := _named(candidates, cues)) is not None:
+        lifts["speaker"] = [recipe.speaker * spread if each.speaker == named else 0.0 for each in candidates]
+    if cues.window is not None:
+        first, last = map(to_us, cues.window)
+        lifts["date"] = [recipe.date * spread if first <= each.observed_at < last else 0.0 for each in candidates]
+    if cues.asks_when:
+        lifts["time_words"] = [recipe.time_words * spread if each.says_when else 0.0 for each in candidates]
+    return lifts
+
+
 def _named(candidates: Sequence[Candidate], cues: Cues) -> str | None:
     """The one speaker whom the question names; naming two tells nothing."""
     named = {each.speaker for each in candidates if each.speaker in cues.speakers}
     return named.pop() if len(named) == 1 else None
-
-
-def _inside(candidate: Candidate, cues: Cues) -> bool:
-    return cues.window is not None and cues.window[0] <= candidate.observed_at < cues.window[1]
 
 
 def _conversation(candidates: Sequence[Candidate], totals: Sequence[float], best_count: int) -> list[float]:
@@ -126,8 +132,8 @@ def _conversation(candidates: Sequence[Candidate], totals: Sequence[float], best
     for each, total in zip(candidates, totals, strict=True):
         if each.session is not None:
             by_session[each.session].append(total)
-    means = {
+    means: dict[str | None, float] = {
         session: sum(best := sorted(values, reverse=True)[:best_count]) / len(best)
         for session, values in by_session.items()
     }
-    return [means[each.session] if each.session is not None else 0.0 for each in candidates]
+    return [means.get(each.session, 0.0) for each in candidates]

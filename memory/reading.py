@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, and_, bindparam, func, literal, select, union_all
 
 from memory.assertion import Assertion
 from memory.errors import UnknownAssertion
@@ -20,6 +20,17 @@ from memory.writing import SUPERSEDES
 __all__ = ["by_ids", "changes", "evidence_by_root", "history", "listed", "namespaces", "one", "timeline"]
 
 _JOINED = select(assertion, namespace.c.labels).join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+_BY_IDS = _JOINED.where(
+    assertion.c.tenant_id == bindparam("tenant_id"), assertion.c.assertion_id.in_(bindparam("ids", expanding=True))
+)
+_EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("ids", expanding=True))).order_by(evidence.c.number)
+_PAIRS = select(succession.c.older_id, succession.c.newer_id).where(
+    succession.c.kind == literal(SUPERSEDES, literal_execute=True)
+)
+_SUCCESSIONS = union_all(
+    _PAIRS.where(succession.c.older_id.in_(bindparam("ids", expanding=True))),
+    _PAIRS.where(succession.c.newer_id.in_(bindparam("ids", expanding=True))),
+)
 Row = dict[str, Any]
 
 
@@ -27,8 +38,7 @@ def by_ids(connection: Connection, tenant_id: str, ids: Sequence[str]) -> dict[s
     """The assertions with these ids, with all their sources; what is not there is left out."""
     found: list[Row] = []
     for part in chunks(ids):
-        query = _JOINED.where(assertion.c.tenant_id == tenant_id, assertion.c.assertion_id.in_(part))
-        found.extend(rows(connection, query))
+        found.extend(rows(connection, _BY_IDS, {"tenant_id": tenant_id, "ids": part}))
     return {each.assertion_id: each for each in dressed(connection, found)}
 
 
@@ -128,8 +138,7 @@ def evidence_by_root(connection: Connection, roots: Iterable[str]) -> dict[str, 
     wanted = sorted(set(roots))
     found: dict[str, list[Evidence]] = {root: [] for root in wanted}
     for part in chunks(wanted):
-        query = select(evidence).where(evidence.c.root_id.in_(part)).order_by(evidence.c.number)
-        for row in rows(connection, query):
+        for row in rows(connection, _EVIDENCE, {"ids": part}):
             found[row["root_id"]].append(evidence_of(row))
     return found
 
@@ -139,18 +148,16 @@ def dressed(connection: Connection, found: Sequence[Mapping[str, Any]]) -> list[
     sources = evidence_by_root(connection, (row["root_id"] for row in found))
     ids = [row["assertion_id"] for row in found]
     newer: dict[str, str] = {}
-    older: dict[str, list[str]] = {}
+    older: dict[str, set[str]] = {}
     for part in chunks(ids):
-        by_older = select(succession).where(succession.c.older_id.in_(part), succession.c.kind == SUPERSEDES)
-        newer.update((row["older_id"], row["newer_id"]) for row in rows(connection, by_older))
-        by_newer = select(succession).where(succession.c.newer_id.in_(part), succession.c.kind == SUPERSEDES)
-        for row in rows(connection, by_newer):
-            older.setdefault(row["newer_id"], []).append(row["older_id"])
+        for before, after in set(map(tuple, connection.execute(_SUCCESSIONS, {"ids": part}))):
+            newer[before] = after
+            older.setdefault(after, set()).add(before)
     return [
         assertion_of(
             row,
             sources[row["root_id"]],
-            older.get(row["assertion_id"], ()),
+            sorted(older.get(row["assertion_id"], ())),
             newer.get(row["assertion_id"]),
         )
         for row in found

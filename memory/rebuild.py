@@ -22,14 +22,14 @@ DIGEST_PAGE_COUNT = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """How database and index compare, by id and by digest, in the serving space."""
+    """How database and index compare, by number and digest, in the serving space."""
 
     space: str
     assertion_count: int
     entry_count: int
-    missing: tuple[str, ...]  #: in the database only
-    stale: tuple[str, ...]  #: in both, made from other content
-    foreign: tuple[str, ...]  #: in the index only
+    missing: tuple[int, ...]  #: in the database only
+    stale: tuple[int, ...]  #: in both, made from other content
+    foreign: tuple[int, ...]  #: in the index only
     pending_count: int  #: still in the outbox; not among the differences
 
     @property
@@ -129,25 +129,25 @@ class Rebuild:
                 again = sorted(failed)
                 await self._database.write(partial(_filled, name=space.name, built_to=after, again=again))
 
-    async def _digests(self, space: str) -> dict[str, str]:
-        kept: dict[str, str] = {}
-        after: str | None = None
+    async def _digests(self, space: str) -> dict[int, str]:
+        kept: dict[int, str] = {}
+        after = 0
         while found := await self._index.digests(space, after, DIGEST_PAGE_COUNT):
             kept.update(found)
             after = found[-1][0]
         return kept
 
-    async def _wanted(self) -> dict[str, str]:
-        wanted: dict[str, str] = {}
+    async def _wanted(self) -> dict[int, str]:
+        wanted: dict[int, str] = {}
         after = 0
         while True:
             found = await self._database.read(partial(page, after=after, count_max=DIGEST_PAGE_COUNT))
             if not found:
                 return wanted
-            wanted.update((each.assertion_id, each.digest) for each in found)
+            wanted.update((each.number, each.digest) for each in found)
             after = found[-1].number
 
 
-def _filled(connection: Connection, name: str, built_to: int, again: list[str]) -> None:
+def _filled(connection: Connection, name: str, built_to: int, again: list[int]) -> None:
     advance(connection, name, built_to)
     enqueue_again(connection, again)

@@ -36,8 +36,8 @@ CURRENT = Recipe(
     time_words=0.1,
     session=0.6,
     session_best_count=3,
-    proposals=80,
-    neighbours_of=20,
+    proposals=40,
+    neighbours_of=10,
 )
 
 #: Embedders whose vectors tell little more than words do: a table of word pieces, and hashes of them.

@@ -127,7 +127,7 @@ def release_source(connection: Connection, tenant_id: str, quarantine_id: str, n
 def update_row(connection: Connection, row: Row, values: Row) -> None:
     """Change what may change of a row, and queue its index entry."""
     connection.execute(update(assertion).where(assertion.c.assertion_id == row["assertion_id"]).values(**values))
-    enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+    enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
 
 
 def _admit(connection: Connection, row: Row, known_from: int) -> None:

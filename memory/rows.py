@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory.assertion import Assertion, Cardinality, Closing
-from memory.disposal import Held
 from memory.instants import FAR_US, from_us, to_us, until
 from memory.prepare import Prepared
 from memory.provenance import Evidence, Origin, Role, Trust
 from memory.values import canonical, load
 
-__all__ = ["assertion_of", "evidence_of", "evidence_row", "held_of", "version_row"]
+__all__ = ["assertion_of", "evidence_of", "evidence_row", "origin_columns", "version_row"]
 
 
 def version_row(item: Prepared, assertion_id: str, number: int, cardinality: Cardinality | None) -> dict[str, Any]:
@@ -146,33 +145,4 @@ def assertion_of(
         supersedes=tuple(supersedes),
         superseded_by=superseded_by,
         provenance=tuple(provenance),
-    )
-
-
-def held_of(row: Mapping[str, Any]) -> Held:
-    """What decides and ranks a row."""
-    return Held(
-        assertion_id=row["assertion_id"],
-        number=row["number"],
-        tenant_id=row["tenant_id"],
-        namespace=tuple(load(row["labels"])),
-        kind=row["kind"],
-        subject_key=row["subject_key"],
-        attribute_key=row["attribute_key"],
-        trust=Trust(row["trust"]),
-        confidence=row["confidence"],
-        speaker=row["speaker"],
-        thread_ref=row["thread_ref"],
-        run_ref=row["run_ref"],
-        session=row["session"],
-        previous_id=row["previous_id"],
-        says_when=row["says_when"],
-        hold=row["hold"],
-        closing=row["closing"],
-        valid_from=row["valid_from"],
-        valid_to=row["valid_to"],
-        known_from=row["known_from"],
-        known_to=row["known_to"],
-        observed_at=row["observed_at"],
-        expires_at=row["expires_at"],
     )

@@ -11,6 +11,9 @@ from memory.tables_jobs import space
 __all__ = ["Space", "SpaceStatus", "advance", "begin", "forget", "live", "swap"]
 
 
+_LIVE = select(space.c.name, space.c.status, space.c.built_to).order_by(space.c.number)
+
+
 class SpaceStatus(StrEnum):
     """What a space is for."""
 
@@ -30,7 +33,7 @@ class Space:
 
 def live(connection: Connection) -> list[Space]:
     """All spaces that are kept, the serving one first."""
-    found = connection.execute(select(space.c.name, space.c.status, space.c.built_to).order_by(space.c.number))
+    found = connection.execute(_LIVE)
     spaces = [Space(name=name, status=SpaceStatus(status), built_to=built) for name, status, built in found]
     return sorted(spaces, key=lambda each: each.status is not SpaceStatus.SERVING)
 

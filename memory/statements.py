@@ -1,7 +1,7 @@
 """Statements that several units share. Values are bound; only the constants of partial indexes are written out."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Connection, insert, literal, select, update
@@ -28,12 +28,13 @@ __all__ = [
 ]
 
 ID_COUNT_MAX = 500
+T = TypeVar("T")
 
 # Literals, not parameters: SQLite uses a partial index only where it can see that the condition holds.
 IS_KNOWN = assertion.c.known_to == literal(FAR_US, literal_execute=True)
 IS_HELD = IS_KNOWN & (assertion.c.hold == literal("", literal_execute=True))
 
-_INSERT_VERSION = insert(assertion).inline()
+_INSERT_VERSION = insert(assertion).returning(assertion.c.number)
 _INSERT_EVIDENCE = insert(evidence).inline()
 _INSERT_OUTBOX = insert(outbox).inline()
 _INSERT_SUCCESSION = insert(succession).inline()
@@ -89,17 +90,18 @@ def lock_attribute(connection: Connection, tenant_id: str, number: int, subject_
         )
 
 
-def insert_version(connection: Connection, row: Mapping[str, Any]) -> None:
-    """Insert one version and queue its index entry."""
-    connection.execute(_INSERT_VERSION, dict(row))
-    enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+def insert_version(connection: Connection, row: Mapping[str, Any]) -> int:
+    """Insert one version, queue its index entry, and return its number."""
+    number = int(connection.execute(_INSERT_VERSION, dict(row)).scalar_one())
+    enqueue(connection, row["tenant_id"], [(number, row["namespace_id"])])
+    return number
 
 
-def enqueue(connection: Connection, tenant_id: str, changed: Iterable[tuple[str, int]]) -> None:
-    """Queue index entries, in the transaction that changed their rows."""
+def enqueue(connection: Connection, tenant_id: str, changed: Iterable[tuple[int, int]]) -> None:
+    """Queue index entries (number, namespace), in the transaction that changed their rows."""
     rows = [
-        {"tenant_id": tenant_id, "assertion_id": each, "namespace_id": number, "due_at": 0, "attempt": 0}
-        for each, number in changed
+        {"tenant_id": tenant_id, "entry": entry, "namespace_id": number, "due_at": 0, "attempt": 0}
+        for entry, number in changed
     ]
     if rows:
         connection.execute(_INSERT_OUTBOX, rows)
@@ -124,11 +126,11 @@ def add_evidence(connection: Connection, row: Mapping[str, Any]) -> str:
     return evidence_id
 
 
-def rows(connection: Connection, query: Any) -> list[dict[str, Any]]:
+def rows(connection: Connection, query: Any, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """The rows of a query, by column name."""
-    return [row._asdict() for row in connection.execute(query)]
+    return [row._asdict() for row in connection.execute(query, values)]
 
 
-def chunks(ids: Sequence[str]) -> Iterable[Sequence[str]]:
+def chunks(ids: Sequence[T]) -> Iterable[Sequence[T]]:
     """`ids` in pieces that a statement may bind."""
     return (ids[at : at + ID_COUNT_MAX] for at in range(0, len(ids), ID_COUNT_MAX))

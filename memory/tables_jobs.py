@@ -14,17 +14,17 @@ __all__ = ["INVENTORY", "METADATA", "Keeps", "erasure", "outbox", "recall_log", 
 
 
 class OutboxRow(Row, table=True):
-    """An assertion whose index entry is behind; written in the transaction that changed it."""
+    """An index entry that is behind (`entry`: its assertion's number); written in the transaction of the change."""
 
     __tablename__ = "memory_outbox"
     __table_args__ = (
-        Index("memory_outbox_by_assertion", "assertion_id"),
+        Index("memory_outbox_by_entry", "entry"),
         Index("memory_outbox_due", "due_at", "number"),
         {"sqlite_autoincrement": True},
     )
     number: int = number_column()
     tenant_id: str = long_text()
-    assertion_id: str = long_text()
+    entry: int = big()
     namespace_id: int = big()
     due_at: int = big()
     attempt: int = 0

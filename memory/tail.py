@@ -13,10 +13,10 @@ _LENGTHS = {"text": TEXT_LENGTH, "context": CONTEXT_LENGTH}
 
 def scores(
     question: Sequence[str],
-    tail: Mapping[str, Words],
-    indexed: Mapping[str, Words],
-    known: Mapping[str, Mapping[str, float]],
-) -> dict[str, dict[str, float]]:
+    tail: Mapping[int, Words],
+    indexed: Mapping[int, Words],
+    known: Mapping[str, Mapping[int, float]],
+) -> dict[str, dict[int, float]]:
     """By arm, the scores of the tail.
 
     Rarity is counted over the tail and the indexed candidates (`known`: their scores by arm), which makes every term
@@ -30,10 +30,10 @@ def _arm(
     at: int,
     arm: str,
     asked: Sequence[int],
-    tail: Mapping[str, Words],
-    indexed: Mapping[str, Words],
-    known: Mapping[str, float],
-) -> dict[str, float]:
+    tail: Mapping[int, Words],
+    indexed: Mapping[int, Words],
+    known: Mapping[int, float],
+) -> dict[int, float]:
     texts = {each: weights(words[at], _LENGTHS[arm]) for each, words in {**indexed, **tail}.items()}
     rare = {term: rarity(len(texts), sum(term in text for text in texts.values())) for term in asked}
     own = {each: score(asked, text, rare) for each, text in texts.items()}

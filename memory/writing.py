@@ -147,7 +147,7 @@ def close(connection: Connection, ended: Sequence[Row], closing: Closing, reason
         update(assertion).where(assertion.c.assertion_id.in_(ids)).values(known_to=at, closing=closing, reason=why)
     )
     for row in ended:
-        enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+        enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
 
 
 def held_versions(connection: Connection, number: int, subject_key: str, attribute_key: str) -> list[Row]:
@@ -194,7 +194,7 @@ def _merge(connection: Connection, item: Prepared, row: Row) -> Verdict:
             .where(assertion.c.assertion_id == row["assertion_id"])
             .values(trust=item.draft.trust, expires_at=later)
         )
-        enqueue(connection, row["tenant_id"], [(row["assertion_id"], row["namespace_id"])])
+        enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE,

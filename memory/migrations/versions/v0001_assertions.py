@@ -206,7 +206,7 @@ def upgrade() -> None:
         "memory_outbox",
         sa.Column("number", BIG, autoincrement=True, nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("assertion_id", sa.Text(), nullable=False),
+        sa.Column("entry", BIG, nullable=False),
         sa.Column("namespace_id", BIG, nullable=False),
         sa.Column("due_at", BIG, nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
@@ -214,7 +214,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("number"),
         sqlite_autoincrement=True,
     )
-    op.create_index("memory_outbox_by_assertion", "memory_outbox", ["assertion_id"], unique=False)
+    op.create_index("memory_outbox_by_entry", "memory_outbox", ["entry"], unique=False)
     op.create_index("memory_outbox_due", "memory_outbox", ["due_at", "number"], unique=False)
     op.create_table(
         "memory_quarantine",
@@ -295,7 +295,7 @@ def downgrade() -> None:
     op.drop_index("memory_quarantine_by_tenant", table_name="memory_quarantine")
     op.drop_table("memory_quarantine")
     op.drop_index("memory_outbox_due", table_name="memory_outbox")
-    op.drop_index("memory_outbox_by_assertion", table_name="memory_outbox")
+    op.drop_index("memory_outbox_by_entry", table_name="memory_outbox")
     op.drop_table("memory_outbox")
     op.drop_index("memory_namespace_by_prefix", table_name="memory_namespace_prefix")
     op.drop_table("memory_namespace_prefix")
