@@ -68,7 +68,9 @@ class LocalFeed:
         self.wake((tenant_id, run_id))
 
     def watch(self, tenant_id: str, run_id: str) -> Watch:
-        """An ear on the run; use it in a `with` block."""
+        """An ear on the run; use it in a `with` block. Raises ValueError without a tenant: there is no other scope."""
+        if not tenant_id or not run_id:
+            raise ValueError("a run is watched by its tenant")
         return LocalWatch(self, (tenant_id, run_id))
 
     @property

@@ -1,0 +1,39 @@
+"""The doorbell: wakes workers for what is committed already.
+
+It is rung after the commit, never before: a worker that wakes earlier finds nothing and would drop the ring. It is a
+hint and nothing more; what nobody rang for, or a ring that got lost, is found by the sweep of every worker.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from workers.worker import Worker
+
+__all__ = ["Doorbell", "LocalDoorbell"]
+
+
+class Doorbell(Protocol):
+    """No call waits, and none fails."""
+
+    def ring(self, run_id: str, attempt: int) -> None:
+        """There is a run to claim; its next turn will be the `attempt`-th, from 1."""
+
+    def notice(self, run_ids: Collection[str]) -> None:
+        """Something came from outside for these runs: a cancellation, an answer, their deletion."""
+
+
+class LocalDoorbell:
+    """Wakes the worker of this process, if there is one; another process's sweep finds the rest."""
+
+    def __init__(self, worker: Worker | None) -> None:
+        self._worker = worker
+
+    def ring(self, run_id: str, attempt: int) -> None:
+        """There is a run to claim, and one worker: whatever is due is its own to take."""
+        if self._worker is not None:
+            self._worker.ring()
+
+    def notice(self, run_ids: Collection[str]) -> None:
+        """Something came from outside for these runs."""
+        if self._worker is not None:
+            self._worker.notice(tuple(run_ids))

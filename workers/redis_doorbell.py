@@ -1,0 +1,78 @@
+"""The doorbell of a deployment: a job for some worker of it, and notices to all of them.
+
+A ring is an arq job with the run's id and nothing else. arq refuses, silently, an id while a job of that id exists, so
+the attempt is part of it: each turn of a run can be rung for. The caller never waits for Redis: rings leave through a
+bounded queue, and one that cannot be delivered is dropped.
+"""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Awaitable, Callable, Collection
+from functools import partial
+
+from arq.connections import ArqRedis
+
+from workers.doorbell import Doorbell
+from workers.redis_link import AWAY, NOTICES, Outage
+
+__all__ = ["TAKE_TURN", "RedisDoorbell"]
+
+#: The name of the job: what it does is decided by the worker that hears it.
+TAKE_TURN = "take_turn"
+RING_COUNT_MAX = 10_000
+SENDER_COUNT = 4
+#: How long a stop waits for the rings of the runs that were let go.
+CLOSE_S = 2.0
+
+
+class RedisDoorbell:
+    """Rings through Redis, and wakes the worker of this process (`local`) besides."""
+
+    def __init__(self, redis: ArqRedis, outage: Outage, local: Doorbell) -> None:
+        self._redis = redis
+        self._outage = outage
+        self._local = local
+        self._rings: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(RING_COUNT_MAX)
+        self._senders: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        """Begin to deliver."""
+        self._senders = [asyncio.create_task(self._send(), name=f"doorbell {n}") for n in range(SENDER_COUNT)]
+
+    def ring(self, run_id: str, attempt: int) -> None:
+        """There is a run to claim; its next turn will be the `attempt`-th."""
+        self._local.ring(run_id, attempt)
+        self._put(partial(self._redis.enqueue_job, TAKE_TURN, run_id, _job_id=f"{run_id}:{attempt}"))
+
+    def notice(self, run_ids: Collection[str]) -> None:
+        """Something came from outside for these runs."""
+        if run_ids:
+            self._local.notice(run_ids)
+            self._put(partial(self._redis.publish, NOTICES, json.dumps(list(run_ids))))
+
+    async def close(self) -> None:
+        """Deliver what is queued, for a moment, and stop."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._rings.join(), CLOSE_S)
+        for each in self._senders:
+            each.cancel()
+        await asyncio.gather(*self._senders, return_exceptions=True)
+
+    def _put(self, ring: Callable[[], Awaitable[object]]) -> None:
+        try:
+            self._rings.put_nowait(ring)
+        except asyncio.QueueFull:
+            self._outage.failed(f"{RING_COUNT_MAX} rings wait to be delivered")
+
+    async def _send(self) -> None:
+        while True:
+            ring = await self._rings.get()
+            try:
+                await ring()
+            except AWAY as error:
+                self._outage.failed(error)
+            else:
+                self._outage.worked()
+            finally:
+                self._rings.task_done()

@@ -1,0 +1,91 @@
+"""The ear of a process: one subscription to Redis, fanned out in memory.
+
+What is published while nobody is connected is gone. So each time that the ear has subscribed, the first time and after
+every outage, it says so, and its listeners look for themselves at what they may have missed.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from arq.connections import ArqRedis
+
+from workers.redis_link import AWAY, Outage
+
+__all__ = ["Listener", "RedisEar"]
+
+#: A link that says nothing for this long is asked whether it is there; one that then says nothing is taken as cut.
+SILENCE_S = 5.0
+RETRY_S = 0.5
+_LOG = logging.getLogger("threadmark.redis")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One channel's: what to do with a message (`heard` may raise MsgspecError), and when some may have been missed."""
+
+    heard: Callable[[bytes], None]
+    missed: Callable[[], None]
+
+
+class RedisEar:
+    """Listens until it is closed, through every outage."""
+
+    def __init__(self, redis: ArqRedis, outage: Outage, listeners: Mapping[str, Listener]) -> None:
+        self._redis = redis
+        self._outage = outage
+        self._listeners = {name.encode(): listener for name, listener in listeners.items()}
+        self._listening: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to listen."""
+        self._listening = asyncio.create_task(self._listen(), name="redis ear")
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.gather(self._listening, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                await self._hear()
+            except AWAY as error:
+                self._outage.failed(error)
+                await asyncio.sleep(RETRY_S)
+
+    async def _hear(self) -> None:
+        """Listen on one subscription until it breaks. Raises what the client raises."""
+        async with contextlib.aclosing(self._redis.pubsub()) as subscription:
+            await subscription.subscribe(*self._listeners)
+            asked = False
+            while True:
+                message = await subscription.get_message(timeout=SILENCE_S)
+                if message is not None:
+                    asked = False
+                    self._take(message)
+                elif asked:
+                    raise ConnectionError("the link has gone silent")
+                else:
+                    await subscription.ping()
+                    asked = True
+
+    def _take(self, message: Mapping[str, Any]) -> None:
+        listener = self._listeners.get(message["channel"])
+        if listener is None:
+            return
+        if message["type"] == "subscribe":
+            # Also after the client has reconnected by itself, when it subscribes again.
+            self._outage.worked()
+            listener.missed()
+        elif message["type"] == "message":
+            try:
+                listener.heard(message["data"])
+            except msgspec.MsgspecError as error:
+                # Anybody who may write to Redis can publish anything; what is no message tells nothing.
+                _LOG.debug("not a message: %s", error)
