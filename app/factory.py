@@ -19,7 +19,7 @@ from app.parameters import learn_parameters, refuse_unknown
 from app.receipts import provide_request_key
 from app.request import ApiRequest
 from app.resources import Resources
-from app.routes import fleet, keys, service, states, threads
+from app.routes import assistants, durability, fleet, journal, keys, service, states, steps, threads, waits
 from app.version import VERSION
 
 __all__ = ["create_app"]
@@ -40,7 +40,19 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
         await ring.close()
 
     app = Litestar(
-        route_handlers=[*service.ROUTES, *fleet.ROUTES, *keys.ROUTES, *threads.ROUTES, *states.ROUTES, *extra_routes],
+        route_handlers=[
+            *service.ROUTES,
+            *fleet.ROUTES,
+            *keys.ROUTES,
+            *assistants.ROUTES,
+            *threads.ROUTES,
+            *states.ROUTES,
+            *journal.ROUTES,
+            *waits.ROUTES,
+            *steps.ROUTES,
+            *durability.ROUTES,
+            *extra_routes,
+        ],
         guards=[gate.admit, refuse_unknown],
         dependencies={
             "caller": Provide(_caller, sync_to_thread=False),

@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 
 from app.cursors import Cursor
 
-__all__ = ["PAGE_SIZE", "PAGE_SIZE_MAX", "CursorText", "Page", "PageSize", "cut"]
+__all__ = ["PAGE_SIZE", "PAGE_SIZE_MAX", "CursorText", "Page", "PageSize", "beyond", "cut"]
 
 PAGE_SIZE = 50
 PAGE_SIZE_MAX = 200
@@ -47,3 +47,14 @@ def cut(
     following = Cursor(position_of(kept[-1])) if is_backward or has_more else None
     preceding = Cursor(position_of(kept[0]), is_backward=True) if cursor and (has_more or not is_backward) else None
     return Page(kept, following, preceding)
+
+
+def beyond(
+    rows: Sequence[Row], size: int, cursor: Cursor | None, position_of: Callable[[Row], tuple[int | str, ...]]
+) -> Sequence[Row]:
+    """What `cut` takes, of a listing that is held whole and in order."""
+    if cursor is None:
+        return rows[: size + 1]
+    if cursor.is_backward:
+        return [row for row in reversed(rows) if position_of(row) < cursor.position][: size + 1]
+    return [row for row in rows if position_of(row) > cursor.position][: size + 1]

@@ -1,0 +1,195 @@
+"""Steps: what every step of an execution came to, and settling one in doubt."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.answers import once
+from app.cursors import Listing
+from app.pages import PAGE_SIZE_MAX, CursorText, PageSize, beyond, cut
+from app.path_ids import uuid_of
+from app.resources import Resources
+from app.wire.steps import Resolution, ShownStep, StepTotals, resolution_of, step_to_wire
+from state import (
+    Failure,
+    NotInDoubt,
+    Reply,
+    Run,
+    Step,
+    Steps,
+    Wait,
+    get_run,
+    get_thread,
+    lineage_seeing,
+    list_waits,
+    read_entries,
+    read_leaves,
+    resolve_doubt,
+    steps_of,
+    visible,
+)
+from state.receipts import look_up, record
+from workers.agents import ChatAgent
+from workers.verifying import Finding, verify_step
+
+__all__ = ["ROUTES", "Settled", "StepPage"]
+
+
+class StepPage(Struct):
+    """The steps of the execution that the run belongs to, in the order in which they came up."""
+
+    run_id: str
+    thread_id: str
+    execution_id: str
+    items: list[ShownStep]
+    next: str | None
+    previous: str | None
+    totals: StepTotals
+
+
+class Settled(Struct):
+    """What became of a step in doubt. `is_settled` is false where its verifier could not tell."""
+
+    run_id: str
+    step_key: str
+    outcome: str
+    is_settled: bool
+    result: Any = None
+    failure: Failure | None = None
+
+
+@get("/runs/{run_id:str}/steps", opt=needs(Scope.READ))
+async def list_steps(
+    run_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE_MAX,
+    cursor: CursorText = None,
+) -> StepPage:
+    """Every model call and tool call of the run's execution: attempts, who made them, tokens paid and saved."""
+    wanted = uuid_of("run", run_id)
+    listing = Listing(caller.tenant_id, "steps", {"run_id": wanted})
+    place = None if cursor is None else sealer.open(cursor, listing)
+    run, told = await resources.database.read(lambda connection: _told(connection, resources, caller.tenant_id, wanted))
+    rows = list(enumerate(told.steps))
+    page = cut(beyond(rows, limit, place, _place_of), limit, place, _place_of)
+    agent = resources.wired.registry.find(run.assistant)
+    model = (agent.model if agent else None) or resources.settings.model
+    return StepPage(
+        run_id=run.run_id,
+        thread_id=run.thread_id,
+        execution_id=run.execution_id,
+        items=[step_to_wire(step, run.execution_id, model) for _, step in page.rows],
+        next=None if page.next is None else sealer.seal(page.next, listing),
+        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        totals=StepTotals(
+            step_count=len(told.steps),
+            attempt_count=sum(len(step.attempts) for step in told.steps),
+            tokens_paid=told.tokens_paid,
+            tokens_saved_by_replay=told.tokens_saved,
+        ),
+    )
+
+
+@post(
+    "/runs/{run_id:str}/steps/{step_key:str}/resolve",
+    opt=needs(Scope.APPROVE),
+    status_code=200,
+    responses={200: ResponseSpec(Settled, description="What became of the step.", generate_examples=False)},
+)
+async def resolve_step(
+    run_id: FromPath[str],
+    step_key: FromPath[str],
+    data: JSONBody[Resolution],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Settle a step in doubt; its run then goes on by itself. `verify` asks the tool's verifier and reports."""
+    wanted, now_us = uuid_of("run", run_id), resources.wired.now_us()
+    value = resolution_of(data)
+    found = None if value is not None else await _ask(resources, caller.tenant_id, wanted, step_key)
+    if found is not None:
+        value = found.resolution()
+    receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
+
+    def unit(connection: Connection) -> Reply | bytes:
+        if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
+            return reply
+        run = get_run(connection, caller.tenant_id, wanted)
+        if value is not None:
+            resolve_doubt(connection, run, step_key, value, f"key:{caller.key_id}", now_us)
+        elif found is None:
+            raise NotInDoubt(step_key)
+        body = msgspec.json.encode(_settled(wanted, step_key, value, found))
+        record(connection, caller.tenant_id, receipt, body)
+        return body
+
+    made = await resources.database.write(unit)
+    if resources.wired.worker is not None:
+        resources.wired.worker.notice((wanted,))
+    return once(made)
+
+
+async def _ask(resources: Resources, tenant_id: str, run_id: str, step_key: str) -> Finding | None:
+    """What the verifier of the step's tool finds; None where the step is not in doubt."""
+
+    def unit(connection: Connection) -> tuple[Run, Wait | None, Step | None]:
+        run, told = _told(connection, resources, tenant_id, run_id)
+        step = next((each for each in told.steps if each.key == step_key), None)
+        waits = list_waits(connection, run.thread, status="open")
+        return run, next((wait for wait in waits if _is_about(wait, run, step_key)), None), step
+
+    run, wait, step = await resources.database.read(unit)
+    agent = resources.wired.registry.find(run.assistant)
+    if wait is None or agent is None:
+        return None
+    attempt = 1 if step is None else max(step.attempts, default=1)
+    return await verify_step(resources.wired.desk, agent, run, wait, attempt)
+
+
+def _told(connection: Connection, resources: Resources, tenant_id: str, run_id: str) -> tuple[Run, Steps]:
+    run = get_run(connection, tenant_id, run_id)
+    thread = get_thread(connection, tenant_id, run.thread_id)
+    entries = read_entries(connection, thread.number)
+    lineage = lineage_seeing(entries, read_leaves(connection, thread.number), thread.lineage, run.number)
+    effect_of = _effects(resources.wired.registry.find(run.assistant))
+    return run, steps_of(visible(entries, lineage), run.execution_id, effect_of, resources.wired.now_us())
+
+
+def _effects(agent: ChatAgent | None) -> Callable[[str], str | None]:
+    if agent is None:
+        return lambda _name: None
+    effects = {tool.name: str(tool.effect) for tool in agent.tools}
+    return effects.get
+
+
+def _is_about(wait: Wait, run: Run, step_key: str) -> bool:
+    return wait.kind == "in_doubt" and wait.execution_id == run.execution_id and wait.step_key == step_key
+
+
+def _settled(run_id: str, step_key: str, value: dict[str, Any] | None, found: Finding | None) -> Settled:
+    return Settled(
+        run_id=run_id,
+        step_key=step_key,
+        outcome="unknown" if value is None else value["outcome"],
+        is_settled=value is not None,
+        result=None if value is None else value.get("result"),
+        failure=None if found is None else found.failure,
+    )
+
+
+def _place_of(row: tuple[int, Step]) -> tuple[int | str, ...]:
+    return (row[0],)
+
+
+ROUTES = [list_steps, resolve_step]

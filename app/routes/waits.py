@@ -1,0 +1,171 @@
+"""Waits: which questions a thread has put to people, and answers to them."""
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Caller, Scope, needs
+from app.answers import once
+from app.cursors import Cursor, Listing
+from app.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
+from app.path_ids import uuid_of
+from app.receipts import RequestKey
+from app.wire.interrupts import read_approval
+from app.wire.waits import ShownWait, wait_to_wire
+from state import (
+    Acceptance,
+    Answer,
+    Offer,
+    Reply,
+    Run,
+    RunRequest,
+    RunStatus,
+    Wait,
+    answer_wait,
+    get_thread,
+    get_wait,
+    list_runs,
+    list_waits,
+    numbered_run,
+    run_names,
+    to_us,
+)
+from workers.agents import assistant_id_of
+
+__all__ = ["ROUTES", "Answered", "NewAnswer", "WaitPage"]
+
+Status = Annotated[
+    Literal["open", "answered", "superseded"] | None, QueryParameter(name="status", description="Only such waits.")
+]
+
+
+class WaitPage(Struct):
+    """Waits in the order in which they were opened, and the cursors to the pages beside."""
+
+    items: list[ShownWait]
+    next: str | None
+    previous: str | None
+
+
+class NewAnswer(Struct, forbid_unknown_fields=True):
+    """The answer to an approval: `true`, `false`, or `{"approve": …, "reason"?: …}`."""
+
+    answer: Any
+
+
+class Answered(Struct):
+    """The answer stands; `run_id` is the run that carries the execution on."""
+
+    wait_id: str
+    thread_id: str
+    run_id: str
+    execution_id: str
+    status: Literal["answered"] = "answered"
+
+
+@get("/threads/{thread_id:str}/waits", opt=needs(Scope.READ))
+async def list_thread_waits(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+    status: Status = None,
+) -> WaitPage:
+    """The questions that runs of the thread have put to people: what was shown, who answered, and when."""
+    wanted = uuid_of("thread", thread_id)
+    listing = Listing(caller.tenant_id, "waits", {"thread_id": wanted, "status": status})
+    place = None if cursor is None else sealer.open(cursor, listing)
+
+    def unit(connection: Connection) -> tuple[list[Wait], dict[int, Any]]:
+        thread = get_thread(connection, caller.tenant_id, wanted)
+        return list_waits(connection, thread.number, status=status), dict(run_names(connection, thread.number))
+
+    waits, names = await resources.database.read(unit)
+    page = cut(beyond(waits, limit, place, _place_of), limit, place, _place_of)
+    return WaitPage(
+        items=[wait_to_wire(wait, names) for wait in page.rows],
+        next=_sealed(page.next, sealer, listing),
+        previous=_sealed(page.previous, sealer, listing),
+    )
+
+
+@post(
+    "/waits/{wait_id:str}/answer",
+    opt=needs(Scope.APPROVE),
+    status_code=200,
+    responses={200: ResponseSpec(Answered, description="The answer stands.", generate_examples=False)},
+)
+async def answer(
+    wait_id: FromPath[str],
+    data: JSONBody[NewAnswer],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Answer an approval. The first answer wins and brings the run about that goes on; a later one is 409."""
+    wanted, value = uuid_of("wait", wait_id), read_approval(data.answer, "$.answer")
+
+    def unit(connection: Connection) -> tuple[Reply | bytes, tuple[str, ...]]:
+        asked = get_wait(connection, caller.tenant_id, wanted)
+        answered = Answer(
+            wait_id=wanted,
+            value=value,
+            actor=f"key:{caller.key_id}",
+            offer=_offer(connection, asked, caller, request_key),
+        )
+        made = answer_wait(connection, caller.tenant_id, answered, resources.wired.now_us())
+        if made.run is None:
+            return _replayed(made), ()
+        running = list_runs(connection, asked.thread, status=RunStatus.RUNNING)
+        return _answered(wanted, made.run)[1], tuple(run.run_id for run in running)
+
+    made, running = await resources.database.write(unit)
+    if resources.wired.worker is not None:
+        # A run that moves the thread now folds the answer in at once; the new one finds the bell rung.
+        resources.wired.worker.notice(running)
+    return once(made)
+
+
+def _offer(connection: Connection, asked: Wait, caller: Caller, request_key: RequestKey | None) -> Offer:
+    """The run that goes on: of the assistant, and on the route, of the run that asked."""
+    before = numbered_run(connection, asked.run)
+    return Offer(
+        tenant_id=caller.tenant_id,
+        thread_id=asked.thread_id,
+        assistant=before.assistant,
+        assistant_id=assistant_id_of(before.assistant),
+        route=before.route,
+        request=RunRequest(resumes=True),
+        metadata={},
+        receipt=None if request_key is None else request_key.receipt(lambda run: _answered(asked.wait_id, run)),
+    )
+
+
+def _replayed(acceptance: Acceptance) -> Reply:
+    if acceptance.replay is None:
+        raise AssertionError("an answer is accepted or replayed")
+    return acceptance.replay
+
+
+def _answered(wait_id: str, run: Run) -> tuple[int, bytes]:
+    shown = Answered(wait_id=wait_id, thread_id=run.thread_id, run_id=run.run_id, execution_id=run.execution_id)
+    return 200, msgspec.json.encode(shown)
+
+
+def _place_of(wait: Wait) -> tuple[int | str, ...]:
+    return to_us(wait.opened_at), wait.wait_id
+
+
+def _sealed(cursor: Cursor | None, sealer: given.Sealer, listing: Listing) -> str | None:
+    return None if cursor is None else sealer.seal(cursor, listing)
+
+
+ROUTES = [list_thread_waits, answer]
