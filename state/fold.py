@@ -73,11 +73,11 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         execution.run, execution.run_id = at.run, entry.run_id
         execution.run_started_at_us, execution.attempt, execution.settled = at.at_us, 0, False
         execution.pause_taken, execution.ready_turn = True, execution.turn_count + 1
-        execution.model_failed, execution.model_failure_count = False, 0
+        execution.model_failed, execution.model_failure_count, execution.model_attempt_count = False, 0, 0
         for call in state.open_calls:
             call.ready_turn = execution.turn_count + 1
     else:
-        _abandon_calls(state)
+        _take_over_calls(state)
         state.execution = Execution(
             execution_id=entry.execution_id,
             run=at.run,
@@ -95,14 +95,15 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         _mark(state, at, "fork")
 
 
-def _abandon_calls(state: ThreadState) -> None:
-    """A new execution asks again, under its own keys, for what an older one asked and did not get."""
-    state.calls = {
-        each.step_key: each
-        if each.outcome is not None
-        else Call(step_key=each.step_key, call=each.call, invalid=each.invalid)
-        for each in state.calls.values()
-    }
+def _take_over_calls(state: ThreadState) -> None:
+    """A new execution asks again, under keys of its own, for what an older one asked and did not get."""
+    calls = list(state.calls.values())
+    for index, each in enumerate(calls):
+        if each.outcome is None:
+            # No reply gives a call the ordinal 0. Under the key that it had, the call would be one step with a call of
+            # the new execution's first reply: one idempotency key for two effects.
+            calls[index] = Call(step_key=tool_step(0, index), call=each.call, invalid=each.invalid, ready_turn=1)
+    state.calls = {each.step_key: each for each in calls}
 
 
 def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
@@ -125,7 +126,7 @@ def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied
         execution.step_count += 1
         execution.tokens_in += entry.usage.input_tokens
         execution.tokens_out += entry.usage.output_tokens
-        execution.model_failure_count = 0
+        execution.model_failure_count = execution.model_attempt_count = 0
         execution.pause_taken, execution.ready_turn = False, execution.turn_count
         ordinal = execution.model_count
     state.calls = {}
@@ -146,14 +147,14 @@ def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
     turn = execution.turn_count + 1 if execution else 0
     call = state.calls.get(entry.step_key)
     if call is not None:
-        call.failure_count, call.ready_turn = call.failure_count + 1, turn
+        call.failure_count, call.attempt_count, call.ready_turn = call.failure_count + 1, entry.attempt, turn
         call.retry_at_us, call.last_failure = entry.retry_at_us, entry.failure
         if call.effect == "once":
             # The tool said that nothing happened, so nothing is in doubt: the next attempt has an intent of its own.
             call.intended_fence = None
     elif execution is not None:
         execution.model_failure_count, execution.ready_turn = execution.model_failure_count + 1, turn
-        execution.model_retry_at_us = entry.retry_at_us
+        execution.model_attempt_count, execution.model_retry_at_us = entry.attempt, entry.retry_at_us
         execution.model_failed, execution.model_last_failure = entry.final, entry.failure
 
 
@@ -191,11 +192,13 @@ def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated
     for message_id in entry.removed:
         state.by_id.pop(message_id, None)
     state.merge(entry.messages)
+    state.update_count += 1
     known = {each.call.id: each for each in state.calls.values()}
     state.calls = {}
     for index, call in enumerate(unanswered_calls(state.messages)):
-        # A call written from outside has a key of its own: no model call has the ordinal 0.
-        new = Call(step_key=StepKey(f"{tool_step(0, index)}-{at.seq}"), call=call)
+        # A call written from outside has a key of its own: no model call has the ordinal 0. Counted, and not by seq: a
+        # copy of the thread has other seqs and the same keys.
+        new = Call(step_key=StepKey(f"{tool_step(0, index)}-{state.update_count}"), call=call)
         held = known.get(call.id, new)
         # What was approved or begun was the call as it stood: one whose arguments changed is another call.
         kept = held if msgspec.json.encode(held.call) == msgspec.json.encode(call) else new

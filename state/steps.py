@@ -128,6 +128,7 @@ class _Book:
         match entry:
             case entries.RunStarted():
                 self._turn, self._is_settled = None, False
+                self._note_calls(state)  # a fork may begin with calls that its execution took over
             case entries.TurnStarted():
                 self._break_off()
                 self._turn = (entry.worker_id, at.fence)

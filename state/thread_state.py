@@ -27,6 +27,7 @@ class Call:
     intended_fence: int | None = None  #: the fence under which the last intent was recorded
     intent_count: int = 0
     failure_count: int = 0
+    attempt_count: int = 0  #: ordinal of the attempt that failed last
     retry_at_us: int = 0
     last_failure: Failure | None = None
     ready_turn: int = 0  #: the turn of the execution in which its present attempt could first begin
@@ -42,7 +43,7 @@ class Call:
         """The ordinal of an attempt made now: failures and interrupted turns before it count."""
         if self.effect == "once":
             return max(1, self.intent_count)
-        return 1 + self.failure_count + max(0, turn_count - self.ready_turn)
+        return 1 + self.attempt_count + max(0, turn_count - self.ready_turn)
 
 
 @dataclass(slots=True)
@@ -60,6 +61,7 @@ class Execution:
     model_count: int = 0
     step_count: int = 0
     model_failure_count: int = 0
+    model_attempt_count: int = 0  #: ordinal of the attempt that failed last
     model_retry_at_us: int = 0
     model_failed: bool = False  #: the model call failed for good
     model_last_failure: Failure | None = None
@@ -73,7 +75,7 @@ class Execution:
     @property
     def model_attempt(self) -> int:
         """The ordinal of a model call made now."""
-        return 1 + self.model_failure_count + max(0, self.turn_count - self.ready_turn)
+        return 1 + self.model_attempt_count + max(0, self.turn_count - self.ready_turn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class ThreadState:
     execution: Execution | None = None
     position: Position | None = None
     failure: Failure | None = None  #: why the last run failed
+    update_count: int = 0  #: updates from outside
 
     @property
     def messages(self) -> list[Message]:
