@@ -22,6 +22,7 @@ __all__ = [
     "beat",
     "bury",
     "claim",
+    "claim_run",
     "enrol",
     "give_back",
     "next_due_us",
@@ -41,11 +42,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A thread that a worker holds, for which run, under which fence."""
+    """A thread that a worker holds, for which run, under which fence; `inbox` counts what came from outside."""
 
     run: int
     thread: int
     fence: int
+    inbox: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,10 +106,17 @@ def claim(
     return _take(connection, worker_id, orphans, due)
 
 
+def claim_run(connection: Connection, worker_id: str, routes: Collection[str], run_id: str) -> Claim | None:
+    """Take this run, if it is pending, due and eligible as for `claim`; None when it is not, or when there is none."""
+    wanted = {"routes": list(routes), "count_max": 1, "run_id": run_id}
+    due = [(row.number, row.thread) for row in connection.execute(statements.DUE_RUN, wanted)]
+    return next(iter(_take(connection, worker_id, [], due)), None)
+
+
 def own(connection: Connection, worker_id: str) -> list[Held]:
     """What the database says that a worker holds."""
     rows = connection.execute(statements.OWN, {"worker_id": worker_id})
-    return [Held(run=row.number, thread=row.thread, fence=row.fence) for row in rows]
+    return [Held(run=row.number, thread=row.thread, fence=row.fence, inbox=row.inbox) for row in rows]
 
 
 def give_back(connection: Connection, held: Held, *, delay_us: int) -> bool:

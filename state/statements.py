@@ -15,6 +15,7 @@ __all__ = [
     "ACTIVE",
     "COUNT_ORPHAN",
     "DUE",
+    "DUE_RUN",
     "END_RUN",
     "END_THREAD",
     "INSERT_RUN",
@@ -46,6 +47,9 @@ _goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
 #: Entries that a turn writes before it makes progress: how it began.
 PROGRESS_COUNT = 2
 _UNFINISHED = [RunStatus.PENDING, RunStatus.RUNNING]
+#: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
+#: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
+_TAKEN = (tables.thread, tables.run)
 
 #: A run by `number`, with the `thread_id` of its thread.
 RUN = (
@@ -68,11 +72,10 @@ ORPHANS = (
     )
     .order_by(_run.number)
     .limit(bindparam("count_max"))
-    .with_for_update(of=tables.thread, skip_locked=True)
+    .with_for_update(of=_TAKEN, skip_locked=True)
 )
 
-#: Pending runs on `routes` that are due, on threads that nobody owns and whose earlier runs have all ended.
-DUE = (
+_due = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
     .where(
@@ -92,8 +95,13 @@ DUE = (
     )
     .order_by(_run.stamp, _run.number)
     .limit(bindparam("count_max"))
-    .with_for_update(of=tables.thread, skip_locked=True)
 )
+
+#: Pending runs on `routes` that are due, on threads that nobody owns and whose earlier runs have all ended.
+DUE = _due.with_for_update(of=_TAKEN, skip_locked=True)
+
+#: The same, if it is the run of this id.
+DUE_RUN = _due.where(_run.run_id == bindparam("run_id")).with_for_update(of=_TAKEN, skip_locked=True)
 
 #: The leases of threads: their fences rise.
 TAKE_THREADS = (
@@ -207,7 +215,7 @@ LOCK_THREAD = select(_thread.number).where(_thread.number == bindparam("thread")
 
 #: Running runs whose thread a worker owns.
 OWN = (
-    select(_run.number, _run.thread, _thread.fence)
+    select(_run.number, _run.thread, _thread.fence, _thread.inbox)
     .join(tables.thread, _thread.number == _run.thread)
     .where(_run.status == RunStatus.RUNNING, _thread.owner == bindparam("worker_id"))
 )
