@@ -98,8 +98,8 @@ ENDINGS: dict[str, tuple[tuple[ClauseClass, re.Pattern[str]], ...]] = {
         (
             ClauseClass.CONSTRAINT,
             re.compile(
-                r"\A(?:bitte )?(?:verwende|benutze|nutze|schreibe?|ändere|lösche|sende|schicke|teile|nimm|gib|mach|rufe?"
-                r"|zeige|antworte|veröffentliche)(?:n sie)?\b[^.!?]{0,120}\b(?:nicht|keine?[nmrs]?|nie|nur)\b"
+                r"\A(?:bitte )?(?:verwende|benutze|nutze|schreibe?|ändere|lösche|sende|schicke|teile|nimm|gib|mach"
+                r"|rufe?|zeige|antworte|veröffentliche)(?:n sie)?\b[^.!?]{0,120}\b(?:nicht|keine?[nmrs]?|nie|nur)\b"
             ),
         ),
     ),

@@ -1,0 +1,58 @@
+"""Atoms and clauses of an entry, found once at ingest and kept by content: the same text is never read twice."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms
+from compaction.clauses import Clause, extract_clauses, sentences
+from compaction.source import SourceEntry
+
+__all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_text"]
+
+
+class TextAnalysis(msgspec.Struct, frozen=True):
+    """What was found in one text."""
+
+    atoms: tuple[Atom, ...]
+    clauses: tuple[Clause, ...]
+    sentences: tuple[tuple[int, int], ...]
+
+
+class PartAnalysis(msgspec.Struct, frozen=True):
+    """What was found in one part of a message."""
+
+    part: int
+    found: TextAnalysis
+
+
+def analyse_text(text: str) -> TextAnalysis:
+    """Atoms, clauses and sentences of a text."""
+    spans = sentences(text)
+    return TextAnalysis(tuple(extract_atoms(text)), tuple(extract_clauses(text, spans)), tuple(spans))
+
+
+def analyse(entry: SourceEntry) -> tuple[PartAnalysis, ...]:
+    """What is found in each part of the entry that can be read."""
+    return tuple(PartAnalysis(number, analyse_text(text)) for number, text in entry.texts())
+
+
+class Analyses:
+    """A cache of analyses by content. What a store kept may be put in; what is new can be taken out."""
+
+    def __init__(self, known: Iterable[tuple[str, tuple[PartAnalysis, ...]]] = ()) -> None:
+        self._by_digest = dict(known)
+        self.added: dict[str, tuple[PartAnalysis, ...]] = {}  #: by digest; what a store has yet to keep
+
+    @staticmethod
+    def key(entry: SourceEntry) -> str:
+        """The digest under which the entry's analysis is kept; another extractor makes other keys."""
+        return f"{EXTRACTOR_VERSION}:{entry.digest()}"
+
+    def of(self, entry: SourceEntry) -> tuple[PartAnalysis, ...]:
+        """The entry's analysis, made now if nobody made it before."""
+        key = self.key(entry)
+        known = self._by_digest.get(key)
+        if known is None:
+            known = self._by_digest[key] = self.added[key] = analyse(entry)
+        return known

@@ -1,0 +1,47 @@
+"""The ledger: what a summary kept, changed, invented and dropped, unit by unit, with the way back."""
+
+from compaction.ledger.account import (
+    Account,
+    AccountUnbalanced,
+    Judged,
+    Ledger,
+    Rules,
+    balance_of,
+    close,
+    judge,
+    judge_critical,
+)
+from compaction.ledger.evidence import Passage
+from compaction.ledger.rows import Place, Row, RowKey, Source
+from compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, root_of, verify_rows
+from compaction.ledger.survival import History, histories
+from compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
+
+__all__ = [
+    "GENESIS",
+    "KEPT",
+    "Account",
+    "AccountUnbalanced",
+    "History",
+    "Judged",
+    "Ledger",
+    "LedgerDamaged",
+    "Passage",
+    "Place",
+    "Reason",
+    "Row",
+    "RowKey",
+    "Rules",
+    "Shown",
+    "Source",
+    "Status",
+    "UnitKind",
+    "balance_of",
+    "close",
+    "erase_rows",
+    "histories",
+    "judge",
+    "judge_critical",
+    "root_of",
+    "verify_rows",
+]

@@ -1,0 +1,93 @@
+"""Units of a range: every message, part, clause and distinct atom, with all the places where it occurs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from compaction.analysis import Analyses
+from compaction.ledger.rows import RowKey, Source
+from compaction.ledger.terms import UnitKind
+from compaction.source import PartKind, Role, SourceEntry, Trust
+
+__all__ = ["Unit", "collect_units"]
+
+
+@dataclass(slots=True)
+class Unit:
+    """One unit while its account is made."""
+
+    key: RowKey
+    text: str
+    role: Role
+    trust: Trust
+    sources: list[Source] = field(default_factory=list)
+    surfaces: set[str] = field(default_factory=set)
+    negative: bool | None = None
+    marked: bool = False  #: an entry with it is marked critical
+    erased: bool = False
+    part_kind: PartKind | None = None
+
+
+def collect_units(entries: Iterable[SourceEntry], analyses: Analyses) -> dict[RowKey, Unit]:
+    """The units of the entries by key, in the order in which they first occur.
+
+    A clause or an atom that occurs often is one unit with many sources; its role and trust are those of the most
+    trusted entry that says it. Each message and each part is a unit of its own.
+    """
+    units: dict[RowKey, Unit] = {}
+    for entry in entries:
+        _add_message(units, entry)
+        _add_parts(units, entry)
+        if entry.erased:
+            continue
+        for analysed in analyses.of(entry):
+            text = entry.text_of(analysed.part)
+            for clause in analysed.found.clauses:
+                unit = _occur(units, entry, UnitKind.CLAUSE, clause.cls, clause.canon, text, analysed.part, clause[1:3])
+                unit.negative = clause.negative
+            for atom in analysed.found.atoms:
+                _occur(units, entry, UnitKind.ATOM, atom.cls, atom.canon, text, analysed.part, atom[1:3])
+    return units
+
+
+def _occur(
+    units: dict[RowKey, Unit],
+    entry: SourceEntry,
+    kind: UnitKind,
+    cls: str,
+    canon: str,
+    text: str,
+    part: int,
+    span: tuple[int, int],
+) -> Unit:
+    key = RowKey(kind, cls, canon)
+    surface = text[span[0] : span[1]]
+    unit = units.get(key)
+    if unit is None:
+        unit = units[key] = Unit(key, surface, entry.role, entry.trusted)
+    elif entry.trusted.rank < unit.trust.rank:
+        unit.role, unit.trust = entry.role, entry.trusted
+    unit.sources.append(Source(entry.seq, entry.message, part, *span))
+    unit.surfaces.add(surface)
+    unit.marked = unit.marked or entry.critical
+    return unit
+
+
+def _add_message(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
+    key = RowKey(UnitKind.MESSAGE, entry.role, f"{entry.seq}.{entry.message}")
+    text = entry.text()
+    unit = Unit(key, text, entry.role, entry.trusted, erased=entry.erased, marked=entry.critical)
+    unit.sources.append(Source(entry.seq, entry.message, 0, 0, len(text)))
+    units[key] = unit
+
+
+def _add_parts(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
+    """Parts that may leave on their own: media, opaque items and the output of tools."""
+    for number, part in enumerate(entry.parts):
+        if part.kind is PartKind.TEXT and entry.role is not Role.TOOL:
+            continue
+        cls = "tool_output" if part.kind is PartKind.TEXT else part.kind.value
+        key = RowKey(UnitKind.PART, cls, f"{entry.seq}.{entry.message}.{number}")
+        text = part.text if part.kind is PartKind.TEXT else f"{part.media_type} {part.size} bytes {part.digest}".strip()
+        unit = Unit(key, text, entry.role, entry.trusted, erased=entry.erased, part_kind=part.kind)
+        unit.sources.append(Source(entry.seq, entry.message, number, 0, len(part.text)))
+        units[key] = unit

@@ -1,0 +1,153 @@
+"""What became of each unit, judged by what the new view says."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from compaction.analysis import Analyses
+from compaction.ledger.collect import Unit
+from compaction.ledger.evidence import Evidence
+from compaction.ledger.likeness import SummarySentences, Verdict
+from compaction.ledger.rows import Place, RowKey
+from compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
+from compaction.source import PartKind, Position, SourceEntry
+
+__all__ = ["Circumstances", "Fate", "altered", "decide_fates", "is_kept", "superseded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """Status, reason and place of one unit."""
+
+    status: Status
+    reason: Reason | None = None
+    kept_in: Place | None = None
+    lasting: bool = False
+    altered_to: str | None = None
+    flipped: bool = False
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What is known about the range beside its text: how it was shown, what a policy or a budget left out."""
+
+    entries: Mapping[Position, SourceEntry]
+    shown: Mapping[Position, Shown]
+    excluded_classes: Collection[str] = ()
+    over_budget: Collection[RowKey] = ()
+
+
+def decide_fates(
+    units: Mapping[RowKey, Unit],
+    evidence: Evidence,
+    summary: SummarySentences,
+    analyses: Analyses,
+    circumstances: Circumstances,
+) -> dict[RowKey, Fate]:
+    """Exactly one fate for each unit."""
+    fates: dict[RowKey, Fate] = {}
+    told: set[Position] = set()  # messages of which the summary carries something
+    for key, unit in units.items():
+        if key.unit is UnitKind.CLAUSE:
+            fates[key] = _clause(unit, evidence, summary, analyses, circumstances)
+        elif key.unit is UnitKind.ATOM:
+            fates[key] = _atom(unit, evidence, circumstances)
+        else:
+            continue
+        place = fates[key].kept_in
+        if place is not None and place.segment_id is not None:
+            told.update(Position(source.seq, source.message) for source in unit.sources)
+    texts: dict[str, RowKey] = {}
+    for key, unit in units.items():
+        if key.unit is UnitKind.MESSAGE or key.unit is UnitKind.PART:
+            fates[key] = _whole(unit, evidence, told, circumstances, texts)
+    return fates
+
+
+def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> Fate:
+    surfaces = (unit.text, *(unit.surfaces - {unit.text}))
+    hit = evidence.atom(unit.key.cls, unit.key.canon, surfaces)
+    if hit is None:
+        return Fate(Status.DROPPED, _reason(unit, circumstances))
+    if hit.inside:
+        return Fate(Status.MERGED, None, hit.place, hit.lasting)
+    status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
+    return Fate(status, None, hit.place, hit.lasting)
+
+
+def _clause(
+    unit: Unit, evidence: Evidence, summary: SummarySentences, analyses: Analyses, circumstances: Circumstances
+) -> Fate:
+    hit = evidence.clause(unit.key.canon, (unit.text, *(unit.surfaces - {unit.text})))
+    if hit is not None:
+        status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
+        return Fate(status, None, hit.place, hit.lasting)
+    source = unit.sources[0]
+    entry = circumstances.entries[Position(source.seq, source.message)]
+    found = next(each.found for each in analyses.of(entry) if each.part == source.part)
+    atoms = [atom for atom in found.atoms if source.start <= atom.start and atom.end <= source.end]
+    likeness = summary.judge(unit.text, atoms, negative=bool(unit.negative))
+    match likeness.verdict if likeness else None:
+        case Verdict.SAME:
+            return Fate(Status.KEPT_NORMALISED, None, likeness.place if likeness else None, lasting=True)
+        case Verdict.PARAPHRASE:
+            return Fate(Status.PARAPHRASED, None, likeness.place if likeness else None, lasting=True)
+        case Verdict.FLIPPED:
+            return Fate(Status.ALTERED, None, likeness.place if likeness else None, flipped=True)
+        case Verdict.OTHER_VALUE:
+            return Fate(Status.ALTERED, None, likeness.place if likeness else None)
+        case None:
+            return Fate(Status.DROPPED, _reason(unit, circumstances))
+
+
+def _whole(  # noqa: PLR0911 - one for each fate
+    unit: Unit,
+    evidence: Evidence,
+    told: set[Position],
+    circumstances: Circumstances,
+    texts: dict[str, RowKey],
+) -> Fate:
+    """A message or a part: whole in the view, told in part, the double of another one, or gone."""
+    if unit.erased:
+        return Fate(Status.ERASED)
+    if unit.part_kind is PartKind.MEDIA:
+        return Fate(Status.DROPPED, Reason.MEDIA)
+    if unit.part_kind is PartKind.OPAQUE:
+        return Fate(Status.DROPPED, Reason.OPAQUE)
+    hit = evidence.literal(unit.text) if unit.text else None
+    if hit is not None and hit.lasting:
+        return Fate(Status.KEPT_VERBATIM, None, hit.place, lasting=True)
+    if unit.key.unit is UnitKind.MESSAGE and unit.text and texts.setdefault(unit.text, unit.key) != unit.key:
+        return Fate(Status.MERGED, Reason.DUPLICATE)
+    if Position(unit.sources[0].seq, unit.sources[0].message) in told:
+        return Fate(Status.PARAPHRASED)
+    return Fate(Status.DROPPED, _reason(unit, circumstances))
+
+
+def _reason(unit: Unit, circumstances: Circumstances) -> Reason:
+    """Why it is gone: the first of the known causes that holds for all its occurrences."""
+    if unit.key in circumstances.over_budget:
+        return Reason.OVER_BUDGET
+    if unit.key.cls in circumstances.excluded_classes:
+        return Reason.POLICY_EXCLUDED
+    forms = {circumstances.shown.get(Position(source.seq, source.message), Shown.LEFT_OUT) for source in unit.sources}
+    if forms == {Shown.MASKED}:
+        return Reason.TOOL_OUTPUT_MASKED
+    if Shown.FULL not in forms:
+        return Reason.NOT_SHOWN
+    return Reason.SUMMARISER_OMITTED
+
+
+def is_kept(fate: Fate) -> bool:
+    """Whether the view has the unit's string or value."""
+    return fate.status in KEPT
+
+
+def superseded(fate: Fate, by: str) -> Fate:
+    """The fate of a dropped value that a later one, which is kept, replaced."""
+    return replace(fate, reason=Reason.SUPERSEDED, superseded_by=by)
+
+
+def altered(fate: Fate, to: str, place: Place) -> Fate:
+    """The fate of a lost value in whose place the view has another one."""
+    return replace(fate, status=Status.ALTERED, reason=None, altered_to=to, kept_in=place)

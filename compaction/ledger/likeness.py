@@ -1,0 +1,103 @@
+"""Whether a summary says a clause in other words, the opposite of it, or the same of another value."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from compaction.atoms import Atom
+from compaction.clauses import clause_form, is_negative
+from compaction.ledger.evidence import Passage
+from compaction.ledger.rows import Place
+from compaction.wording import content_words, grams
+
+__all__ = ["Likeness", "SummarySentences", "Verdict"]
+
+GRAMS_KEPT = 0.8  #: share of a clause's runs of four characters that one sentence has
+WORDS_KEPT = 0.7  #: share of a clause's content words that one sentence has
+FLIP_WORDS_KEPT = 0.85  #: a flip is a hard word to say: it needs more in common
+_CANDIDATES_MAX = 5
+
+
+class Verdict(Enum):
+    """How a summary's sentence stands to a clause."""
+
+    SAME = "same"
+    PARAPHRASE = "paraphrase"
+    FLIPPED = "flipped"
+    OTHER_VALUE = "other_value"
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The verdict and the sentence that it is about."""
+
+    verdict: Verdict
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    place: Place
+    words: frozenset[str]
+    grams: frozenset[str]
+    atoms: frozenset[tuple[str, str]]
+    negative: bool
+
+
+class SummarySentences:
+    """The sentences of the summary segments, by their words."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._sentences: list[_Sentence] = []
+        self._by_word: dict[str, list[int]] = {}
+        for passage in passages:
+            for start, end in passage.found.sentences:
+                self._add(passage, start, end)
+
+    def _add(self, passage: Passage, start: int, end: int) -> None:
+        text = passage.text[start:end]
+        sentence = _Sentence(
+            passage.place(start, end),
+            content_words(text),
+            grams(clause_form(text)),
+            _values(atom for atom in passage.found.atoms if start <= atom.start and atom.end <= end),
+            is_negative(text),
+        )
+        for word in sentence.words:
+            self._by_word.setdefault(word, []).append(len(self._sentences))
+        self._sentences.append(sentence)
+
+    def judge(self, text: str, atoms: Iterable[Atom], *, negative: bool) -> Likeness | None:
+        """The likest sentence's verdict on a clause; None where no sentence is about the same."""
+        words = content_words(text)
+        shared = Counter(at for word in words for at in self._by_word.get(word, ()))
+        runs, values = grams(clause_form(text)), _values(atoms)
+        verdicts = [
+            Likeness(verdict, self._sentences[at].place)
+            for at, count in shared.most_common(_CANDIDATES_MAX)
+            if (verdict := _verdict(self._sentences[at], count / len(words), runs, values, negative=negative))
+        ]
+        return min(verdicts, key=lambda likeness: list(Verdict).index(likeness.verdict), default=None)
+
+
+def _values(atoms: Iterable[Atom]) -> frozenset[tuple[str, str]]:
+    return frozenset((atom.cls, atom.canon) for atom in atoms)
+
+
+def _verdict(
+    sentence: _Sentence,
+    words_shared: float,
+    runs: frozenset[str],
+    values: frozenset[tuple[str, str]],
+    *,
+    negative: bool,
+) -> Verdict | None:
+    runs_shared = len(runs & sentence.grams) / len(runs)
+    if words_shared < WORDS_KEPT and runs_shared < GRAMS_KEPT:
+        return None
+    if sentence.negative != negative:
+        return Verdict.FLIPPED if max(words_shared, runs_shared) >= FLIP_WORDS_KEPT else None
+    if not values <= sentence.atoms:
+        return Verdict.OTHER_VALUE if sentence.atoms - values else None
+    return Verdict.SAME if runs_shared >= GRAMS_KEPT else Verdict.PARAPHRASE

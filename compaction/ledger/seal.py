@@ -1,0 +1,104 @@
+"""The chain: each ledger's root covers its rows and the root before it, and survives the erasure of a text."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from compaction.ledger.rows import Row
+from compaction.ledger.terms import Status
+
+__all__ = ["GENESIS", "LedgerDamaged", "content_digest", "erase_rows", "root_of", "seal_rows", "verify_rows"]
+
+GENESIS = hashlib.sha256(b"threadmark ledger").hexdigest()  #: what the first ledger of a thread is chained to
+
+
+class LedgerDamaged(Exception):
+    """The rows are not those that were sealed; `where` names the first difference."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"the ledger does not verify: {where}")
+        self.where = where
+
+
+def content_digest(salt: str, canon: str, text: str) -> str:
+    """SHA-256 of a row's words. The salt keeps a short word from being guessed by its digest after an erasure."""
+    return hashlib.sha256(f"{salt}\0{canon}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
+    """The rows with salt and digest. `secret` is random bytes that are not kept: no salt can be made again from it."""
+    sealed = []
+    for number, row in enumerate(rows):
+        salt = hmac.digest(secret, str(number).encode(), "sha256").hex()[:32]
+        digest = content_digest(salt, row.canon, row.text)
+        sealed.append(msgspec.structs.replace(row, salt=salt, digest=digest))
+    return sealed
+
+
+def root_of(rows: Sequence[Row], previous_root: str) -> str:
+    """SHA-256 over the previous root and all rows, in order, each by what an erasure leaves."""
+    chain = hashlib.sha256(previous_root.encode())
+    for row in rows:
+        chain.update(hashlib.sha256(_lasting(row)).digest())
+    return chain.hexdigest()
+
+
+def _lasting(row: Row) -> bytes:
+    """All of a row but its words, its salt, and what may change after the seal."""
+    return msgspec.json.encode(
+        (
+            row.unit,
+            row.cls,
+            row.status_before or row.status,
+            row.reason,
+            row.critical,
+            row.role,
+            row.trust,
+            row.negative,
+            row.flipped,
+            row.sources,
+            row.kept_in,
+            row.digest,
+        )
+    )
+
+
+def verify_rows(rows: Sequence[Row], previous_root: str, root: str) -> None:
+    """Raises LedgerDamaged where a word, a status, a place or the order is not as it was sealed."""
+    for row in rows:
+        if row.status is Status.ERASED and not row.salt:
+            continue
+        if row.digest != content_digest(row.salt, row.canon, row.text):
+            raise LedgerDamaged(f"the words of {row.unit} {row.row_id}")
+    if root_of(rows, previous_root) != root:
+        raise LedgerDamaged("its root")
+
+
+def erase_rows(rows: Iterable[Row], erased: frozenset[int]) -> list[Row]:
+    """The rows after the entries at these `seq` were erased: what only they said loses its words and keeps its place.
+
+    The number of rows and the root stay; the status becomes `erased`.
+    """
+    return [_erase(row) if _is_erased(row, erased) else row for row in rows]
+
+
+def _is_erased(row: Row, erased: frozenset[int]) -> bool:
+    if row.status is Status.ERASED and not row.salt:
+        return False
+    return bool(row.sources) and all(source.seq in erased for source in row.sources)
+
+
+def _erase(row: Row) -> Row:
+    return msgspec.structs.replace(
+        row,
+        text="",
+        canon=row.digest,
+        salt="",
+        status=Status.ERASED,
+        status_before=row.status_before or row.status,
+        altered_to=None,
+        superseded_by=None,
+        promotion_id=None,
+    )

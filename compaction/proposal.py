@@ -1,0 +1,65 @@
+"""What a compaction is asked and what it answers: a request, and a proposal or an abort."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from compaction.ledger import History, Ledger, RowKey
+from compaction.plan import Plan, Situation
+from compaction.policy import Policy
+from compaction.promotion import Promotion
+from compaction.summary import Refused
+from compaction.view.items import Segment, View
+
+__all__ = ["Aborted", "CompactionRequest", "Proposal", "Rejection"]
+
+
+class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What one compaction works on, and the names that its results will have.
+
+    `secret` is fresh random bytes (32) that nobody keeps. `previous_root` is the root of the thread's ledger before.
+    `history` comes from the ledgers of the segments that the plan absorbs.
+    """
+
+    compaction_id: str
+    thread_ref: str
+    segment_id: str
+    view_id: str
+    situation: Situation
+    plan: Plan
+    policy: Policy
+    secret: bytes
+    previous_root: str
+    history: Mapping[RowKey, History] = {}
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """A draft that was not taken."""
+
+    strategy: str
+    reason: Refused
+    detail: str = ""
+
+
+class Proposal(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be committed in one transaction: the segment, its ledger, the promotions, and the move of the view."""
+
+    compaction_id: str
+    view: View
+    segment: Segment | None
+    ledger: Ledger
+    promotions: tuple[Promotion, ...]
+    strategy: str
+    rejections: tuple[Rejection, ...]
+    tokens_before: int
+    tokens_after: int
+    floor_exceeds_target: bool
+    prompt_tokens: int = 0
+    output_tokens: int = 0
+
+
+class Aborted(msgspec.Struct, frozen=True, kw_only=True):
+    """No draft held; the view is as it was."""
+
+    compaction_id: str
+    rejections: tuple[Rejection, ...]

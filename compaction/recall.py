@@ -1,0 +1,141 @@
+"""recall_dropped: search over what compactions dropped, answered with the original words and their neighbours."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log
+
+import msgspec
+
+from compaction.analysis import analyse_text
+from compaction.ledger import Row, Source, Status
+from compaction.source import Position, Role, SourceEntry, Trust
+from compaction.summary.drafts import TokenCounter, estimate_tokens
+from compaction.wording import content_words
+
+__all__ = ["DropQuery", "Recalled", "recall_dropped"]
+
+LIMIT_MAX = 100
+NEIGHBOUR_CHARACTERS = 120
+_GONE = frozenset({Status.DROPPED, Status.ALTERED, Status.PROMOTED, Status.PARAPHRASED})
+
+
+class DropQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for. Without `text`, everything that passes the filters, in the order of the thread."""
+
+    text: str = ""
+    classes: Collection[str] = ()
+    statuses: Collection[Status] = _GONE
+    from_seq: int | None = None
+    to_seq: int | None = None
+    limit: int = 5
+    budget_tokens: int = 800
+
+
+class Recalled(msgspec.Struct, frozen=True, kw_only=True):
+    """One answer: the span as it stands in the entry, with what stands before and after it."""
+
+    row_id: str
+    unit: str
+    cls: str
+    status: Status
+    text: str
+    before: str
+    after: str
+    source: Source
+    role: Role
+    trust: Trust
+    occurrence_count: int
+    score: float
+
+
+def recall_dropped(
+    rows: Iterable[Row],
+    entries: Mapping[Position, SourceEntry],
+    query: DropQuery,
+    count: TokenCounter = estimate_tokens,
+) -> list[Recalled]:
+    """The best answers within limit and budget: equal values first, then by shared words, then by salience.
+
+    The words come from the original entries; a row whose entry is erased has none and is no answer.
+    """
+    chosen = [row for row in rows if _passes(row, query)]
+    scores = _scores(chosen, entries, query.text)
+    ranked = sorted(
+        (row for row in chosen if not query.text or scores[row.row_id] > 0),
+        key=lambda row: (-scores[row.row_id], -row.salience, row.sources[0]),
+    )
+    answers: list[Recalled] = []
+    left = query.budget_tokens
+    for row in ranked:
+        answer = _answer(row, entries, scores[row.row_id])
+        if answer is None:
+            continue
+        cost = count(answer.before + answer.text + answer.after) + 1
+        if len(answers) >= min(query.limit, LIMIT_MAX):
+            break
+        if cost <= left:
+            answers.append(answer)
+            left -= cost
+    return answers
+
+
+def _passes(row: Row, query: DropQuery) -> bool:
+    if row.status not in query.statuses or not row.sources:
+        return False
+    if query.classes and row.cls not in query.classes:
+        return False
+    return any(
+        (query.from_seq is None or query.from_seq <= source.seq)
+        and (query.to_seq is None or source.seq <= query.to_seq)
+        for source in row.sources
+    )
+
+
+def _scores(rows: Sequence[Row], entries: Mapping[Position, SourceEntry], text: str) -> dict[str, float]:
+    """A value that the question names counts more than any number of words; rare words count more than common ones."""
+    if not text:
+        return {row.row_id: 0.0 for row in rows}
+    words = content_words(text)
+    asked = {(atom.cls, atom.canon) for atom in analyse_text(text).atoms}
+    texts = [content_words(_around(row, entries)) for row in rows]
+    rarity = Counter(word for each in texts for word in each & words)
+    scores: dict[str, float] = {}
+    plain = text.strip().casefold()
+    for row, around in zip(rows, texts, strict=True):
+        score = sum(log(1 + len(rows) / rarity[word]) for word in around & words)
+        own = content_words(row.text)
+        score += sum(log(1 + len(rows) / rarity[word]) for word in own & words)
+        if (row.cls, row.canon) in asked or row.text.casefold() == plain or row.canon == plain:
+            score += 1_000.0
+        elif plain in row.text.casefold():
+            score += 100.0
+        scores[row.row_id] = score
+    return scores
+
+
+def _around(row: Row, entries: Mapping[Position, SourceEntry]) -> str:
+    answer = _answer(row, entries, 0.0)
+    return "" if answer is None else f"{answer.before} {answer.text} {answer.after}"
+
+
+def _answer(row: Row, entries: Mapping[Position, SourceEntry], score: float) -> Recalled | None:
+    for source in row.sources:
+        entry = entries.get(Position(source.seq, source.message))
+        if entry is None or entry.erased:
+            continue
+        text = entry.text() if row.unit == "message" else entry.text_of(source.part)
+        return Recalled(
+            row_id=row.row_id,
+            unit=row.unit,
+            cls=row.cls,
+            status=row.status,
+            text=text[source.start : source.end],
+            before=text[max(0, source.start - NEIGHBOUR_CHARACTERS) : source.start],
+            after=text[source.end : source.end + NEIGHBOUR_CHARACTERS],
+            source=source,
+            role=entry.role,
+            trust=entry.trusted,
+            occurrence_count=len(row.sources),
+            score=round(score, 3),
+        )
+    return None

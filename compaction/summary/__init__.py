@@ -1,0 +1,29 @@
+"""Summaries: by excerpts without a model, by a model behind a protocol, and the validator that refuses the rest."""
+
+from compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens, passage_of, text_of
+from compaction.summary.extractive import extractive_draft
+from compaction.summary.model import DraftRefused, Refused, Summariser, SummariserFailed, SummaryReply, model_draft
+from compaction.summary.prompts import PROMPT_VERSION, SECTIONS, SummaryPrompt, prompts_for
+from compaction.summary.validate import check_inventions, check_summary
+
+__all__ = [
+    "PROMPT_VERSION",
+    "SECTIONS",
+    "Draft",
+    "DraftRefused",
+    "Line",
+    "Refused",
+    "Summariser",
+    "SummariserFailed",
+    "SummaryPrompt",
+    "SummaryReply",
+    "TokenCounter",
+    "check_inventions",
+    "check_summary",
+    "estimate_tokens",
+    "extractive_draft",
+    "model_draft",
+    "passage_of",
+    "prompts_for",
+    "text_of",
+]

@@ -1,0 +1,24 @@
+"""Views as values: what the model sees of a thread, how it is rendered, how two of them differ."""
+
+from compaction.view.diff import ViewDiff, diff_views
+from compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, first_view, live_seqs
+from compaction.view.render import PartRole, Rendered, RenderedCall, RenderedPart, render
+
+__all__ = [
+    "Item",
+    "Live",
+    "Masked",
+    "PartRole",
+    "Pin",
+    "Rendered",
+    "RenderedCall",
+    "RenderedPart",
+    "Segment",
+    "Summary",
+    "View",
+    "ViewDiff",
+    "diff_views",
+    "first_view",
+    "live_seqs",
+    "render",
+]
