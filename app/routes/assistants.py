@@ -72,14 +72,20 @@ async def read_schemas(assistant_id: FromPath[str], resources: given.Resources) 
     return schemas_of(_agent(resources, assistant_id))
 
 
-@get(
-    ["/assistants/{assistant_id:str}/subgraphs", "/assistants/{assistant_id:str}/subgraphs/{namespace:str}"],
-    opt=needs(Scope.READ),
-)
+@get("/assistants/{assistant_id:str}/subgraphs", opt=needs(Scope.READ))
 async def read_subgraphs(
-    assistant_id: FromPath[str], resources: given.Resources, namespace: str | None = None, recurse: Recurse = False
+    assistant_id: FromPath[str], resources: given.Resources, recurse: Recurse = False
 ) -> dict[str, Any]:
     """None: a chat agent has no graphs inside."""
+    _agent(resources, assistant_id)
+    return {}
+
+
+@get("/assistants/{assistant_id:str}/subgraphs/{namespace:str}", opt=needs(Scope.READ))
+async def read_subgraph(
+    assistant_id: FromPath[str], namespace: FromPath[str], resources: given.Resources, recurse: Recurse = False
+) -> dict[str, Any]:
+    """None of that name either."""
     _agent(resources, assistant_id)
     return {}
 
@@ -96,4 +102,4 @@ def _agent(resources: Resources, assistant_id: str) -> ChatAgent:
     return agent
 
 
-ROUTES = [find_assistants, count_assistants, read_assistant, read_graph, read_schemas, read_subgraphs]
+ROUTES = [find_assistants, count_assistants, read_assistant, read_graph, read_schemas, read_subgraphs, read_subgraph]
