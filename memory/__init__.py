@@ -25,11 +25,13 @@ from memory.errors import (
     UnknownAssertion,
     UnknownJob,
 )
+from memory.extraction import Extraction, ExtractionFailed, Extractor, extract
 from memory.filters import Filter, parse_filter
 from memory.index import Index
 from memory.index_edge import EdgeIndex
 from memory.index_memory import MemoryIndex
 from memory.index_server import ServerIndex
+from memory.items import Item, Items
 from memory.migrations import migrate
 from memory.provenance import Evidence, Origin, Role, Trust
 from memory.rebuild import Agreement
@@ -60,6 +62,9 @@ __all__ = [
     "EmbedderFailed",
     "Erasure",
     "Evidence",
+    "Extraction",
+    "ExtractionFailed",
+    "Extractor",
     "Filter",
     "FilterRefused",
     "Forget",
@@ -69,6 +74,8 @@ __all__ = [
     "Include",
     "Index",
     "IndexUnavailable",
+    "Item",
+    "Items",
     "MemoryIndex",
     "MiniLmEmbedder",
     "OpenAiEmbedder",
@@ -90,6 +97,7 @@ __all__ = [
     "Verdict",
     "Withheld",
     "WordLlamaEmbedder",
+    "extract",
     "migrate",
     "parse_filter",
 ]

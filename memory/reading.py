@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, func, literal, select, union_all
+from sqlalchemy import Connection, and_, bindparam, literal, select, union_all
 
-from memory.assertion import Assertion
+from memory.assertion import ITEM, Assertion
 from memory.errors import UnknownAssertion
 from memory.filters import Filter
 from memory.instants import FAR_US, to_us
@@ -15,9 +15,10 @@ from memory.scope import Scope
 from memory.statements import chunks, known_namespaces, rows
 from memory.tables import assertion, evidence, namespace, succession
 from memory.text import folded
+from memory.values import canonical
 from memory.writing import SUPERSEDES
 
-__all__ = ["by_ids", "changes", "evidence_by_root", "history", "listed", "namespaces", "one", "timeline"]
+__all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline"]
 
 _JOINED = select(assertion, namespace.c.labels).join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
 _BY_IDS = _JOINED.where(
@@ -31,6 +32,8 @@ _SUCCESSIONS = union_all(
     _PAIRS.where(succession.c.older_id.in_(bindparam("ids", expanding=True))),
     _PAIRS.where(succession.c.newer_id.in_(bindparam("ids", expanding=True))),
 )
+#: A key's current version is among its newest.
+ITEM_VERSION_COUNT_MAX = 3
 Row = dict[str, Any]
 
 
@@ -81,6 +84,39 @@ def timeline(
     return [each for each in found if not exact or each.namespace == scope.namespace]
 
 
+def held_at(
+    connection: Connection, scope: Scope, subject: str, attribute: str, valid_us: int, known_us: int
+) -> list[Assertion]:
+    """What was believed at one instant to be true of an attribute at another."""
+    query = _JOINED.where(
+        assertion.c.tenant_id == scope.tenant_id,
+        assertion.c.namespace_id.in_(known_namespaces(scope)),
+        assertion.c.subject_key == folded(subject),
+        assertion.c.attribute_key == folded(attribute),
+        assertion.c.hold == "",
+        assertion.c.valid_from <= valid_us,
+        assertion.c.valid_to > valid_us,
+        assertion.c.known_from <= known_us,
+        assertion.c.known_to > known_us,
+    ).order_by(assertion.c.valid_from, assertion.c.number)
+    return dressed(connection, rows(connection, query))
+
+
+def item_versions(connection: Connection, scope: Scope, key: str) -> list[Assertion]:
+    """The versions of an item of exactly this namespace, newest first."""
+    query = (
+        _JOINED.where(
+            assertion.c.tenant_id == scope.tenant_id,
+            namespace.c.labels == canonical(list(scope.namespace)),
+            assertion.c.subject_key == canonical(key),
+            assertion.c.kind == ITEM,
+        )
+        .order_by(assertion.c.number.desc())
+        .limit(ITEM_VERSION_COUNT_MAX)
+    )
+    return dressed(connection, rows(connection, query))
+
+
 def changes(connection: Connection, scope: Scope, from_us: int, to_us_: int) -> tuple[list[Assertion], list[Assertion]]:
     """What was believed at the second instant and not at the first, and the other way round."""
     inside = and_(
@@ -115,22 +151,6 @@ def listed(
         query = query.where(assertion.c.known_to == FAR_US, assertion.c.hold == "")
     found = rows(connection, query.order_by(assertion.c.number).limit(count_max))
     return list(zip([row["number"] for row in found], dressed(connection, found), strict=True))
-
-
-def namespaces(connection: Connection, scope: Scope) -> list[tuple[str, int]]:
-    """The namespaces of a scope that hold something (canonical JSON), with their counts of held assertions."""
-    query = (
-        select(namespace.c.labels, func.count())
-        .join(assertion, assertion.c.namespace_id == namespace.c.namespace_id)
-        .where(
-            namespace.c.namespace_id.in_(known_namespaces(scope)),
-            assertion.c.known_to == FAR_US,
-            assertion.c.hold == "",
-        )
-        .group_by(namespace.c.labels)
-        .order_by(namespace.c.labels)
-    )
-    return [(labels, count) for labels, count in connection.execute(query)]
 
 
 def evidence_by_root(connection: Connection, roots: Iterable[str]) -> dict[str, list[Evidence]]:

@@ -22,7 +22,7 @@ from memory.errors import IndexUnavailable, Refused, Unavailable
 from memory.filters import Filter
 from memory.index import Index
 from memory.indexer import Indexer
-from memory.instants import to_us
+from memory.instants import FAR_US, to_us
 from memory.prepare import Prepared, prepare
 from memory.provenance import Evidence, Trust
 from memory.quarantine import hold_source
@@ -156,6 +156,19 @@ class Recollection:
     async def timeline(self, subject: str, attribute: str, *, scope: Scope) -> Sequence[Assertion]:
         """Every version of an attribute of a subject, by belief and then by validity."""
         return await self._database.read(partial(reading.timeline, scope=scope, subject=subject, attribute=attribute))
+
+    async def held_at(
+        self, subject: str, attribute: str, *, scope: Scope, valid_at: datetime, known_at: datetime | None = None
+    ) -> Sequence[Assertion]:
+        """What was believed at `known_at` (by default, what is believed) to be true of an attribute at `valid_at`."""
+        known = FAR_US - 1 if known_at is None else to_us(known_at)
+        return await self._database.read(
+            lambda c: reading.held_at(c, scope, subject, attribute, to_us(valid_at), known)
+        )
+
+    async def item_versions(self, key: str, *, scope: Scope) -> Sequence[Assertion]:
+        """The newest versions of a keyed document of exactly the scope's namespace, newest first."""
+        return await self._database.read(partial(reading.item_versions, scope=scope, key=key))
 
     async def diff(
         self, known_from: datetime, known_to: datetime, *, scope: Scope
