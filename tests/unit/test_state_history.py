@@ -1,0 +1,85 @@
+"""History: the positions of a thread over all its branches, and what was said at each of them."""
+
+from state import Leave, RolledBack, RunId, WaitOpened, read_history, transcripts
+from state.ids import StepKey
+from tests.factories import Story, asked, human, replied, returned, started
+
+NO_LEAVES: dict[int, Leave] = {}
+
+
+def forked() -> tuple[Story, dict[int, Leave]]:
+    """A run of one reply, and a second run that left from its input and was answered otherwise."""
+    story = Story.begun(replied(text="first"))
+    story.run, story.branch = 2, 1
+    story.tell(started(run_id="run-2", execution_id="execution-2", source="fork", from_seq=1))
+    story.next_turn(replied(text="second"))
+    return story, {1: Leave(parent=0, fork_seq=1)}
+
+
+def test_a_position_follows_the_input_and_each_node() -> None:
+    """One after the input, one after the reply, one after the last of its results."""
+    told = read_history(Story.begun(replied(asked()), returned("tool-1-0"), replied(ordinal=2)).entries, NO_LEAVES)
+
+    assert [(each.source, each.step, each.next) for each in told.positions.values()] == [
+        ("input", -1, "model"),
+        ("loop", 0, "tools"),
+        ("loop", 1, "model"),
+        ("loop", 2, None),
+    ]
+
+
+def test_both_branches_are_told_and_the_tree_is_in_the_parents() -> None:
+    """A fork leaves the old branch in the history."""
+    story, leaves = forked()
+    told = read_history(story.entries, leaves)
+
+    parents = {seq: each.parent.seq if each.parent else None for seq, each in told.positions.items()}
+    assert parents == {1: None, 3: 1, 4: 1, 6: 4}
+    assert [each.branch for each in told.positions.values()] == [0, 0, 1, 1]
+
+
+def test_each_branch_has_its_own_transcript() -> None:
+    """What was said on one branch is not heard on the other."""
+    story, leaves = forked()
+    said = transcripts(story.entries, leaves, {1, 3, 6})
+
+    assert {seq: [message.content for message in messages] for seq, messages in said.items()} == {
+        1: ["hello"],
+        3: ["hello", "first"],
+        6: ["hello", "second"],
+    }
+
+
+def test_a_run_that_was_rolled_back_has_no_positions() -> None:
+    """Its entries stay in the journal; nobody looks at them or forks from them."""
+    story = Story.begun(replied())
+    story.run = 2
+    story.tell(started(human("no", "human-2"), run_id="run-2", execution_id="execution-2"))
+    story.next_turn(replied(text="wrong"))
+    story.branch = 1
+    story.tell(RolledBack(run_id=RunId("run-2")))
+
+    told = read_history(story.entries, {1: Leave(parent=0, fork_seq=3)})
+
+    assert list(told.positions) == [1, 3]
+    assert {told.origin_of(each) for each in told.positions.values()} == {told.origins[1]}
+
+
+def test_a_question_belongs_to_the_position_it_was_asked_at() -> None:
+    """So a checkpoint shows the questions of its own time."""
+    asks = WaitOpened(
+        wait_id="w", step_key=StepKey("tool-1-0"), kind="approval", tool="look", arguments={}, shown_digest="d"
+    )
+
+    assert read_history(Story.begun(replied(asked()), asks).entries, NO_LEAVES).asked == {"w": 3}
+
+
+def test_branches_of_branches_begin_where_they_left() -> None:
+    """A fork of a fork sees its parent up to there, and its grandparent up to where the parent left."""
+    story, leaves = forked()
+    story.run, story.branch = 3, 2
+    story.tell(started(human("third", "human-3"), run_id="run-3", execution_id="execution-3"))
+
+    said = transcripts(story.entries, {**leaves, 2: Leave(parent=1, fork_seq=4)}, {7})
+
+    assert [message.content for message in said[7]] == ["hello", "third"]
