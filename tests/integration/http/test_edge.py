@@ -1,7 +1,10 @@
 """The edge: what holds for every request and every answer, whatever the route."""
 
+import random
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -134,3 +137,56 @@ async def test_odd_names_in_paths_are_not_found(api: Api, admin: str, name: str)
     response = await api.call("DELETE", f"/admin/keys/{name}", admin)
 
     assert 400 <= response.status_code < 500
+
+
+async def status_of(api: Api, method: str, target: str, headers: list[tuple[bytes, bytes]], body: bytes) -> int:
+    """What the application answers to a request that no careful client would send."""
+    path, _, query = target.partition("?")
+    scope: Any = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "scheme": "http",
+        "method": method,
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(b"host", b"localhost"), *headers],
+        "client": ("192.0.2.1", 1),
+        "server": ("127.0.0.1", 8123),
+    }
+    statuses: list[int] = []
+    pending: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return pending.pop() if pending else {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    await api.app(scope, receive, send)
+    (status,) = statuses
+    return status
+
+
+async def test_whatever_is_asked_the_server_does_not_fail(api: Api, admin: str) -> None:
+    """A thousand requests of random methods, paths, queries, headers and bodies: answered or refused, never a 5xx."""
+    chance = random.Random(7)
+    alphabet = [*"abz09/._-~%?&=#+:;,@!$'()*[]{}|^`<> \"\\", "%00", "%ff", "%2f", "%0a", "\u00e9", "\u2028", "\x7f"]
+    known = ["/ok", "/info", "/admin/keys", "/admin/keys/0123456789abcdef", "/metrics", "/openapi.json", ""]
+    names = [b"content-type", b"idempotency-key", b"origin", b"content-encoding", b"x-forwarded-for", b"content-length"]
+
+    def text(most: int) -> str:
+        return "".join(chance.choices(alphabet, k=chance.randrange(most)))
+
+    for _ in range(1_000):
+        method = chance.choice(["GET", "POST", "DELETE", "PUT", "OPTIONS", "HEAD", "BREW"])
+        target = chance.choice(known) + chance.choice(["", "/", "?limit=1&", "?cursor=", "?"]) + text(20)
+        headers = [(chance.choice(names), text(20).encode()) for _ in range(chance.randrange(3))]
+        headers.append((b"x-api-key", admin.encode()))
+
+        status = await status_of(api, method, target, headers, text(40).encode())
+
+        assert status < 500, (method, target, headers)

@@ -20,7 +20,8 @@ from litestar.params import JSONBody
 from litestar.response import Stream
 
 from app import given
-from app.access import Scope, needs
+from app.access import Scope, Token, needs
+from app.access.gate import FAILURES_PER_SOURCE
 from app.edge.drain import DRAIN_BYTES_MAX
 from app.serving import GRACE_S, CannotListen, listen, url_of
 from tests.live import Live, serve_live
@@ -257,3 +258,39 @@ async def test_the_address_told_is_one_to_call() -> None:
     """A server on all addresses tells one of this machine."""
     with listen("0.0.0.0", 0) as everywhere:
         assert url_of(everywhere) == f"http://127.0.0.1:{everywhere.getsockname()[1]}"
+
+
+async def test_a_trusted_proxy_names_requests_and_clients(tmp_path: Path) -> None:
+    """What the proxy of the operator says is believed: the request's id, and whose wrong keys they are."""
+    async with (
+        serve_live(tmp_path, environment={"THREADMARK_TRUSTED_PROXIES": "127.0.0.0/8"}) as live,
+        httpx.AsyncClient(base_url=live.url, timeout=30) as client,
+    ):
+        named = await client.get("/ok", headers={"x-request-id": "from-the-proxy.1"})
+        misnamed = await client.get("/ok", headers={"x-request-id": "two words"})
+
+        async def guess(source: str) -> int:
+            headers = {"x-api-key": Token.fresh().text, "x-forwarded-for": f"10.9.9.9, {source}"}
+            return (await client.get("/info", headers=headers)).status_code
+
+        guesses = [await guess("192.0.2.1") for _ in range(2 * FAILURES_PER_SOURCE)]
+        neighbour = await guess("192.0.2.2")
+
+    assert named.headers["x-request-id"] == "from-the-proxy.1"
+    assert " " not in misnamed.headers["x-request-id"]
+    assert (guesses[0], guesses[-1], neighbour) == (401, 429, 401)
+
+
+async def test_a_client_cannot_hide_behind_an_invented_proxy(live: Live) -> None:
+    """Without trusted proxies the header counts for nothing: one source, however many addresses it invents."""
+    async with httpx.AsyncClient(base_url=live.url, timeout=30) as client:
+        statuses = [
+            (
+                await client.get(
+                    "/info", headers={"x-api-key": Token.fresh().text, "x-forwarded-for": f"192.0.2.{number}"}
+                )
+            ).status_code
+            for number in range(2 * FAILURES_PER_SOURCE)
+        ]
+
+    assert (statuses[0], statuses[-1]) == (401, 429)
