@@ -100,9 +100,7 @@ def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, n
     return _tools(state, agent, execution, fence, now_us)
 
 
-def _must_end(
-    state: ThreadState, agent: ChatAgent, run: Run, execution: Execution, now_us: int
-) -> Settle | None:
+def _must_end(state: ThreadState, agent: ChatAgent, run: Run, execution: Execution, now_us: int) -> Settle | None:
     """Why the run may not go on: it was cancelled, it kills its workers, or a budget is used up."""
     if run.cancel is not None:
         return Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
@@ -200,8 +198,8 @@ def _tools(state: ThreadState, agent: ChatAgent, execution: Execution, fence: in
     ready = tuple(call for call in idle if call.retry_at_us <= now_us)
     if ready:
         return Perform(ready)
-    if any(call.wait_kind == "in_doubt" for call in state.open_waits):
-        return Park(ParkReason.IN_DOUBT)
     if idle:
         return Park(ParkReason.BACKOFF, min(call.retry_at_us for call in idle))
+    if any(call.wait_kind == "in_doubt" for call in state.open_waits):
+        return Park(ParkReason.IN_DOUBT)
     return Settle(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")

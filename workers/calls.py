@@ -29,39 +29,39 @@ def prepare(call: Call, tool: Tool | None, execution: Execution, fence: int) -> 
     """What has to be recorded before the call may be performed; None when nothing is missing."""
     if call.wait_open:
         return None
+    was_begun = _was_begun(call, tool, fence)
+    # Before all else: whatever a deploy made of the tool meanwhile, what the old one did is not known.
+    if was_begun and (settled := _settle_doubt(call, execution)) is not None:
+        return settled
     failure = _unusable(call, tool)
     if tool is None or failure is not None:
         return returned(call, execution, "error", failure=failure)
     if tool.needs_approval and not _approved(call):
-        if call.approval is not None:
-            return returned(
-                call,
-                execution,
-                "refused",
-                failure=Failure("Refused", _refusal(call)),
-                resolved_by=call.answered_by,
-            )
-        return ask(call, execution, "approval")
-    return _intent(call, tool, execution, fence)
-
-
-def _intent(call: Call, tool: Tool, execution: Execution, fence: int) -> Entry | None:
-    """The intent that has to be on disk first; for a `once` step that was left half done, what becomes of it."""
-    if tool.effect not in _INTENDED:
-        return None
-    if call.intended_fence is None:
+        return ask(call, execution, "approval") if call.approval is None else _refused(call, execution)
+    if tool.effect in _INTENDED and (call.intended_fence is None or was_begun):
         return _intend(call, execution, tool)
+    return None
+
+
+def _was_begun(call: Call, tool: Tool | None, fence: int) -> bool:
+    """Whether a `once` call was intended in an earlier turn, or its doubt was settled since."""
+    effects = (call.effect, None if tool is None else tool.effect)
     stale = call.intended_fence != fence or call.resolution is not None
-    return _settle_doubt(call, execution, tool) if tool.effect is Effect.ONCE and stale else None
+    return call.intended_fence is not None and stale and Effect.ONCE in effects
 
 
-def _settle_doubt(call: Call, execution: Execution, tool: Tool) -> Entry:
-    resolution = call.resolution
-    if not isinstance(resolution, dict):
+def _settle_doubt(call: Call, execution: Execution) -> Entry | None:
+    """The result that a person gave to the call, or the question; None when it did not happen."""
+    if not isinstance(call.resolution, dict):
         return ask(call, execution, "in_doubt")
-    if resolution.get("outcome") == "happened":
+    return _happened(call, execution)
+
+
+def _happened(call: Call, execution: Execution) -> ToolReturned | None:
+    resolution = call.resolution
+    if isinstance(resolution, dict) and resolution.get("outcome") == "happened":
         return returned(call, execution, "ok", value=resolution.get("result"), resolved_by=call.answered_by)
-    return _intend(call, execution, tool)
+    return None
 
 
 def _intend(call: Call, execution: Execution, tool: Tool) -> StepIntended:
@@ -104,9 +104,10 @@ def _approved(call: Call) -> bool:
     return answer is True or (isinstance(answer, dict) and answer.get("approve") is True)
 
 
-def _refusal(call: Call) -> str:
+def _refused(call: Call, execution: Execution) -> ToolReturned:
     reason = call.approval.get("reason") if isinstance(call.approval, dict) else None
-    return f"A person refused this call: {reason}" if reason else "A person refused this call."
+    message = f"A person refused this call: {reason}" if reason else "A person refused this call."
+    return returned(call, execution, "refused", failure=Failure("Refused", message), resolved_by=call.answered_by)
 
 
 def close_calls(state: ThreadState, execution: Execution, why: str) -> tuple[Entry, ...]:
@@ -115,11 +116,15 @@ def close_calls(state: ThreadState, execution: Execution, why: str) -> tuple[Ent
     for call in state.open_calls:
         if call.wait_open and call.wait_id:
             entries.append(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
-        begun = call.intent_count > 0
-        message = "The call was interrupted; whether it took effect is unknown." if begun else f"Not called: {why}."
-        outcome: Outcome = "unknown" if begun else "cancelled"
-        entries.append(returned(call, execution, outcome, failure=Failure("Cancelled", message)))
+        entries.append(_happened(call, execution) or _unfinished(call, execution, why))
     return tuple(entries)
+
+
+def _unfinished(call: Call, execution: Execution, why: str) -> ToolReturned:
+    is_unknown = call.intended_fence is not None and call.resolution is None
+    message = "The call was interrupted; whether it took effect is unknown." if is_unknown else f"Not called: {why}."
+    outcome: Outcome = "unknown" if is_unknown else "cancelled"
+    return returned(call, execution, outcome, failure=Failure("Cancelled", message))
 
 
 def returned(

@@ -1,0 +1,136 @@
+"""How a run ends before its work is done: budgets, pauses, cancellations, and runs that kill their workers."""
+
+from typing import Any
+
+import pytest
+
+from state import CancelAction, RunRequest, RunStatus, ThreadStatus, Usage
+from tests.deciding import act, an_agent, intended, outcomes
+from tests.factories import Story, asked, human, replied, returned, started
+from workers.action import ORPHAN_COUNT_MAX, CallModel, Note, Perform, RollBack, Settle
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "reason"),
+    [
+        ({"step_count_max": 2}, RunStatus.ERROR, "steps"),
+        ({"token_count_max": 15}, RunStatus.ERROR, "tokens"),
+        ({"wall_time_s_max": 30}, RunStatus.TIMEOUT, "wall_time"),
+    ],
+)
+def test_a_budget_that_is_used_up_ends_the_run_with_its_name(
+    limits: dict[str, Any], status: RunStatus, reason: str
+) -> None:
+    """Whatever the run has left to do, it ends, and says why."""
+    action = act(Story.begun(replied(asked()), returned("tool-1-0")), an_agent(**limits))
+
+    assert isinstance(action, Settle)
+    assert (action.status, action.thread_status, action.reason) == (status, ThreadStatus.ERROR, reason)
+    assert action.failure is not None
+    assert action.failure.error == "BudgetExceeded"
+
+
+def test_a_budget_that_is_used_up_by_the_last_reply_ends_nothing() -> None:
+    """There is nothing left to do: the answer is there, and the run succeeds."""
+    story = Story.begun(replied(usage=Usage(1000, 1000)))
+
+    assert act(story, an_agent(step_count_max=1, token_count_max=1)) == Settle(status=RunStatus.SUCCESS)
+
+
+def test_a_caller_may_ask_for_fewer_steps_and_not_for_more() -> None:
+    """The smaller of the agent's bound and the caller's counts."""
+    story = Story.begun(replied(asked()), returned("tool-1-0"))
+    few = RunRequest(step_count_max=2)
+    many = RunRequest(step_count_max=1000)
+
+    assert isinstance(act(story, request=few), Settle)
+    assert isinstance(act(story, an_agent(step_count_max=2), request=many), Settle)
+    assert isinstance(act(story, an_agent(step_count_max=3), request=many), CallModel)
+
+
+def test_a_run_that_kills_its_workers_is_taken_out() -> None:
+    """Its open calls get results first; an operator may let it go on."""
+    story = Story.begun(replied(asked()))
+
+    assert isinstance(act(story, orphaned=ORPHAN_COUNT_MAX), Perform)
+    action = act(story, orphaned=ORPHAN_COUNT_MAX + 1)
+    assert outcomes(action) == ["cancelled"]
+    assert isinstance(action, Note)
+    ending = act(story.tell(*action.entries), orphaned=ORPHAN_COUNT_MAX + 1)
+    assert isinstance(ending, Settle)
+    assert (ending.status, ending.reason) == (RunStatus.ERROR, "quarantined")
+
+
+def test_a_cancelled_run_gives_every_open_call_a_result_and_ends() -> None:
+    """Then the next model call is valid, whoever makes it (C37)."""
+    story = Story.begun(replied(asked(call_id="c1"), asked("mail", "c2")), intended("tool-1-1", "keyed"))
+
+    action = act(story, cancel=CancelAction.INTERRUPT)
+
+    assert outcomes(action) == ["cancelled", "unknown"]
+    assert isinstance(action, Note)
+    ending = act(story.tell(*action.entries), cancel=CancelAction.INTERRUPT)
+    assert ending == Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+
+
+def test_a_rollback_comes_before_everything_else() -> None:
+    """Budgets, pauses and open calls do not matter to a run that is undone."""
+    story = Story.begun(replied(asked()))
+
+    assert act(story, an_agent(step_count_max=1), cancel=CancelAction.ROLLBACK, orphaned=99) == RollBack()
+
+
+@pytest.mark.parametrize(
+    ("request_", "story", "paused_at"),
+    [
+        (RunRequest(interrupt_before=("model",)), Story.begun(), "model"),
+        (RunRequest(interrupt_before=("*",)), Story.begun(), "model"),
+        (RunRequest(interrupt_before=("tools",)), Story.begun(), None),
+        (RunRequest(interrupt_before=("tools",)), Story.begun(replied(asked())), "tools"),
+        (RunRequest(interrupt_after=("model",)), Story.begun(), None),
+        (RunRequest(interrupt_after=("model",)), Story.begun(replied(asked())), "tools"),
+        (RunRequest(interrupt_after=("*",)), Story.begun(replied(asked())), "tools"),
+        (RunRequest(interrupt_after=("tools",)), Story.begun(replied(asked())), None),
+        (RunRequest(interrupt_after=("tools",)), Story.begun(replied(asked()), returned("tool-1-0")), "model"),
+    ],
+)
+def test_a_run_pauses_where_its_caller_asked(request_: RunRequest, story: Story, paused_at: str | None) -> None:
+    """The run ends well, the thread is interrupted, and the node to come is named."""
+    action = act(story, request=request_)
+
+    if paused_at is None:
+        assert not isinstance(action, Settle)
+    else:
+        assert isinstance(action, Settle)
+        assert (action.status, action.thread_status) == (RunStatus.SUCCESS, ThreadStatus.INTERRUPTED)
+        assert action.paused_at == paused_at
+
+
+def test_a_run_that_goes_on_from_a_pause_passes_it_once() -> None:
+    """It does not stop where it stands; it stops again at the next such place."""
+    request = RunRequest(interrupt_before=("tools",))
+    story = Story.begun(replied(asked()))
+    story.run = 2
+    story.tell(started(run_id="run-2", source="continue"))
+
+    assert isinstance(act(story, request=request, number=2), Perform)
+    story.tell(returned("tool-1-0"), replied(asked(call_id="c2"), ordinal=2))
+    assert isinstance(act(story, request=request, number=2), Settle)
+
+
+def test_a_batch_that_has_begun_is_not_paused_in_the_middle() -> None:
+    """After a crash in the middle of tools the run goes on with them: the pause was before."""
+    story = Story.begun(replied(asked(call_id="c1"), asked(call_id="c2")), returned("tool-1-0", call_id="c1"))
+
+    assert isinstance(act(story, request=RunRequest(interrupt_before=("tools",))), Perform)
+
+
+def test_an_earlier_run_of_the_thread_does_not_pause_this_one() -> None:
+    """`interrupt_after` is about nodes that this run has finished."""
+    story = Story.begun(replied())
+    story.run = 2
+    story.tell(started(human("more", "h2"), run_id="run-2", execution_id="execution-2"))
+
+    action = act(story, request=RunRequest(interrupt_after=("model",)), number=2)
+
+    assert isinstance(action, CallModel)
