@@ -100,7 +100,7 @@ def talk(
 
 
 def fuzzed_history(seed: int, length_max: int = 40) -> list[SourceEntry]:
-    """A history as bad as they come: results shuffled, missing and doubled, ids missing, links, media, gaps in `seq`."""
+    """A history as bad as they come: results shuffled, missing, doubled; ids missing; links, media, gaps in `seq`."""
     chance = random.Random(seed)
     entries: list[SourceEntry] = []
     seq = 0

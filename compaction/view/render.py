@@ -151,7 +151,9 @@ def _exchange(
     yield RenderedPart(
         PartRole.MESSAGE, entry.role, _content(entry), seq=entry.seq, name=entry.name, calls=calls, tokens=entry.tokens
     )
-    ends_here = is_tail and all(other.role is Role.TOOL for other, _ in shown[place + 1 :])
+    # A stray result behind it would be told by another speaker.
+    answers_of_it = set(pairing.result_of[place])
+    ends_here = is_tail and all(at in answers_of_it for at in range(place + 1, len(shown)))
     answers = zip(ids, entry.calls, pairing.result_of[place], strict=True)
     for number, (call_id, call, at) in enumerate(answers):
         if at is not None:
