@@ -25,6 +25,7 @@ from app.parameters import UnknownParameter
 from app.path_ids import BadId
 from app.problem import MEDIA_TYPE, Problem
 from app.request import BodyRefused, ClientGone, NotJson
+from app.wire.places import BadEventId
 from state import (
     AlreadyAnswered,
     Conflict,
@@ -65,6 +66,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     strict_json.LoneSurrogate: Refusal(422, "lone_surrogate"),
     strict_json.NumberOutOfRange: Refusal(422, "number_out_of_range"),
     BadCursor: Refusal(400, "bad_cursor"),
+    BadEventId: Refusal(400, "bad_event_id"),
     BadIdempotencyKey: Refusal(400, "bad_idempotency_key"),
     BodyRefused: Refusal(422, "invalid_body"),
     ClientGone: Refusal(400, "incomplete_body"),

@@ -19,7 +19,21 @@ from app.parameters import learn_parameters, refuse_unknown
 from app.receipts import provide_request_key
 from app.request import ApiRequest
 from app.resources import Resources
-from app.routes import assistants, durability, fleet, journal, keys, service, states, steps, threads, waits
+from app.routes import (
+    assistants,
+    durability,
+    fleet,
+    journal,
+    keys,
+    run_control,
+    runs,
+    service,
+    stateless_runs,
+    states,
+    steps,
+    threads,
+    waits,
+)
 from app.version import VERSION
 
 __all__ = ["create_app"]
@@ -49,6 +63,9 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *states.ROUTES,
             *journal.ROUTES,
             *waits.ROUTES,
+            *runs.ROUTES,
+            *run_control.ROUTES,
+            *stateless_runs.ROUTES,
             *steps.ROUTES,
             *durability.ROUTES,
             *extra_routes,

@@ -1,0 +1,159 @@
+"""Accepting runs: from what a caller wants to runs that no crash forgets, and workers that are told of them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import msgspec
+from sqlalchemy import Connection
+
+from app.access import Caller, Scope
+from app.access.gate import Forbidden
+from app.request import BodyRefused
+from app.standing import position_seq
+from app.wire.run_request import Wish
+from state import (
+    Acceptance,
+    Conflict,
+    NotFound,
+    NothingToResume,
+    Offer,
+    Receipt,
+    Resume,
+    RunRequest,
+    ThreadStatus,
+    accept,
+    find_thread,
+    fold,
+    get_thread,
+    list_waits,
+    read_entries,
+    read_history,
+    read_leaves,
+    visible,
+)
+from workers.agents import Registry, assistant_id_of
+from workers.wiring import Resources
+
+__all__ = ["Start", "accept_offer", "announce", "offer_of", "start_at"]
+
+#: How long the thread of a stateless run stays, for whoever joins late (10 minutes); a run in progress keeps it longer.
+STATELESS_KEEP_S = 600
+#: The same where the request had an Idempotency-Key: the key is kept no longer than what it stands for.
+STATELESS_KEYED_KEEP_S = 24 * 3600 + STATELESS_KEEP_S
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The position that a run is to leave from, and whether the thread stood there when its head was at `head_seq`."""
+
+    checkpoint_id: str
+    seq: int
+    is_present: bool
+    head_seq: int
+
+
+def start_at(connection: Connection, caller: Caller, thread_id: str, checkpoint_id: str) -> Start:
+    """The position that a checkpoint names. Raises NotFound, also for one of a run that was rolled back."""
+    thread = get_thread(connection, caller.tenant_id, thread_id)
+    entries = read_entries(connection, thread.number)
+    seq = position_seq(entries, thread, checkpoint_id)
+    if seq not in read_history(entries, read_leaves(connection, thread.number)).positions:
+        raise NotFound("Checkpoint", checkpoint_id)
+    position = fold(visible(entries, thread.lineage)).position
+    return Start(checkpoint_id, seq, position is not None and position.seq == seq, thread.head_seq)
+
+
+def offer_of(
+    wish: Wish, caller: Caller, registry: Registry, thread_id: str | None, receipt: Receipt | None, now_us: int
+) -> Offer:
+    """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
+    agent = registry.find(wish.assistant)
+    if agent is None:
+        names = ", ".join(each.name for each in registry)
+        raise BodyRefused("$.assistant_id", f"Invalid assistant: {wish.assistant!r}. There are: {names}")
+    if wish.resumes and not caller.may(Scope.APPROVE):
+        raise Forbidden(f"this key may not answer for a person: it lacks the scope {Scope.APPROVE}")
+    return Offer(
+        tenant_id=caller.tenant_id,
+        thread_id=thread_id,
+        assistant=agent.name,
+        assistant_id=assistant_id_of(agent.name),
+        route=agent.route,
+        request=RunRequest(
+            messages=wish.messages,
+            kwargs=wish.kwargs,
+            resumes=wish.resumes,
+            interrupt_before=wish.interrupt_before,
+            interrupt_after=wish.interrupt_after,
+            step_count_max=wish.step_count_max,
+            tags=wish.tags,
+        ),
+        create_missing=wish.create_missing,
+        metadata=wish.metadata,
+        multitask=wish.multitask,
+        resumable=wish.resumable,
+        delay_us=wish.after_s * 1_000_000,
+        expires_at_us=None if wish.keeps_thread else _expires_at_us(wish, receipt, now_us),
+        resume=Resume(value=wish.resume, actor=f"key:{caller.key_id}") if wish.resumes else None,
+        receipt=receipt,
+    )
+
+
+def accept_offer(connection: Connection, offer: Offer, start: Start | None, now_us: int) -> Acceptance:
+    """Accept it, in one unit. Raises what `accept` raises, and NothingToResume for an answer that nobody waits for."""
+    if start is not None:
+        offer = _leaving_from(connection, offer, start)
+    asked = _asked(connection, offer)
+    acceptance = accept(connection, offer, now_us)
+    if acceptance.run is not None and not _answers(offer.resume) <= asked:
+        # Raised after the acceptance, which is undone by it: a repeated request is to get its stored answer first.
+        raise NothingToResume(acceptance.run.thread_id)
+    return acceptance
+
+
+def announce(wired: Resources, acceptances: Iterable[Acceptance]) -> None:
+    """Tell the worker of this process, after the commit, what came and which runs are to stop for it."""
+    if wired.worker is None:
+        return
+    wired.worker.ring()
+    cancelled = tuple(run_id for each in acceptances for run_id in each.cancelled)
+    if cancelled:
+        wired.worker.notice(cancelled)
+
+
+def _leaving_from(connection: Connection, offer: Offer, start: Start) -> Offer:
+    """The offer as a fork; as none where it says where the thread stands, which is what chat front ends always do."""
+    thread = find_thread(connection, offer.tenant_id, offer.thread_id or "")
+    stands_there = (
+        start.is_present
+        and thread is not None
+        and thread.head_seq == start.head_seq
+        and thread.status is not ThreadStatus.BUSY
+    )
+    if stands_there and (offer.resume is not None or offer.request.messages):
+        return offer
+    if offer.resume is not None:
+        raise Conflict(f"Nothing is asked at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
+    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=start.seq))
+
+
+def _asked(connection: Connection, offer: Offer) -> set[str]:
+    """Ids of the open questions that a resume can answer."""
+    if offer.resume is None or offer.thread_id is None:
+        return set()
+    thread = find_thread(connection, offer.tenant_id, offer.thread_id)
+    if thread is None:
+        return set()
+    return {wait.wait_id for wait in list_waits(connection, thread.number, status="open") if wait.kind == "approval"}
+
+
+def _answers(resume: Resume | None) -> set[str]:
+    """The interrupts that a resume names, if it names any."""
+    if resume is None or not isinstance(resume.value, dict) or "approve" in resume.value:
+        return set()
+    return set(resume.value)
+
+
+def _expires_at_us(wish: Wish, receipt: Receipt | None, now_us: int) -> int:
+    keep_s = STATELESS_KEEP_S if receipt is None else STATELESS_KEYED_KEEP_S
+    return now_us + (wish.after_s + keep_s) * 1_000_000

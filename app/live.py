@@ -1,0 +1,129 @@
+"""Readers of runs: who follows one, how the answer is kept open, and what becomes of the run when its reader leaves."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from app.access import Caller, KeyRing
+from app.following import outcome_of, until_over
+from app.problem import MEDIA_TYPE
+from app.resources import Resources
+from app.sse import HEARTBEAT, LiveResponse, follow, frame
+from app.wire.events import Event, StreamMode
+from app.wire.places import Place
+from app.wire.runs import run_path
+from state import CancelAction, NothingToCancel, Run, cancel_runs
+
+__all__ = ["HEARTBEAT_S", "KEY_CHECK_S", "Reader"]
+
+#: A quiet answer says that it is still there, this often.
+HEARTBEAT_S = 5.0
+#: How long an answer stays open after its key was revoked, at most (with what a process believes of a key: 7 seconds).
+KEY_CHECK_S = 5.0
+EVENT_STREAM = "text/event-stream"
+#: JSON may begin with it, so a client that waits for a result reads over it.
+_BLANK = b" "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Whoever follows a run. The run is cancelled when it `cancels_on_leaving` and its connection breaks."""
+
+    resources: Resources
+    keys: KeyRing
+    caller: Caller
+    run: Run
+    cancels_on_leaving: bool = False
+
+    def stream(
+        self,
+        modes: Collection[StreamMode],
+        after: Place | None,
+        *,
+        with_ids: bool,
+        headers: Mapping[str, str] | None = None,
+    ) -> LiveResponse:
+        """The run's events after a place, or from now on. A client that is cut off comes back to `Location`."""
+        path = run_path(self.run)
+        return LiveResponse(
+            _frames(follow(self.resources.wired, self.run, modes, after), with_ids=with_ids),
+            until=self._until_sent_away,
+            headers={
+                "location": f"{path}/stream",
+                "content-location": path,
+                "cache-control": "no-store",
+                "x-accel-buffering": "no",
+                **(headers or {}),
+            },
+            media_type=EVENT_STREAM,
+            on_gone=self._on_gone,
+        )
+
+    def result(self, finish: Callable[[], Awaitable[bytes]] | None = None) -> LiveResponse:
+        """What the run came to, as JSON: `finish()` once the run is over, or its last values."""
+        path = run_path(self.run)
+        return LiveResponse(
+            _awaited(until_over(self.resources.wired, self.run), finish or self.outcome),
+            until=self._until_sent_away,
+            headers={"location": f"{path}/join", "content-location": path},
+            media_type=MEDIA_TYPE,
+            is_whole_or_nothing=True,
+            on_gone=self._on_gone,
+        )
+
+    async def outcome(self) -> bytes:
+        """What the run came to; it is over."""
+        return await self.resources.database.read(
+            partial(outcome_of, tenant_id=self.run.tenant_id, run_id=self.run.run_id)
+        )
+
+    async def _until_sent_away(self) -> None:
+        """Returns when the server stops, or the reader's key opens nothing any more."""
+        while await self.keys.is_live(self.caller):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.resources.stopping.wait(), KEY_CHECK_S)
+                return
+
+    async def _on_gone(self) -> None:
+        if not self.cancels_on_leaving:
+            return
+        wired, run = self.resources.wired, self.run
+        with contextlib.suppress(NothingToCancel):
+            cancelled = await wired.database.write(
+                lambda connection: cancel_runs(
+                    connection, run.thread, CancelAction.INTERRUPT, wired.now_us(), run_ids=[run.run_id]
+                )
+            )
+            if wired.worker is not None:
+                wired.worker.notice(cancelled)
+
+
+async def _frames(events: AsyncGenerator[Event | None, None], *, with_ids: bool) -> AsyncGenerator[bytes, None]:
+    """The events as they are sent, and a heartbeat where none came for a while."""
+    loop = asyncio.get_running_loop()
+    sent_s = loop.time()
+    async with contextlib.aclosing(events):
+        async for event in events:
+            if event is not None:
+                yield frame(event.name, event.data, str(event.place) if with_ids and event.place else None)
+            elif loop.time() - sent_s >= HEARTBEAT_S:
+                yield HEARTBEAT
+            else:
+                continue
+            sent_s = loop.time()
+
+
+async def _awaited(
+    ticks: AsyncGenerator[None, None], finish: Callable[[], Awaitable[bytes]]
+) -> AsyncGenerator[bytes, None]:
+    """Blanks while the ticks go on, then the result."""
+    loop = asyncio.get_running_loop()
+    sent_s = loop.time()
+    async with contextlib.aclosing(ticks):
+        async for _ in ticks:
+            if loop.time() - sent_s >= HEARTBEAT_S:
+                yield _BLANK
+                sent_s = loop.time()
+    yield await finish()

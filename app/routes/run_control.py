@@ -1,0 +1,178 @@
+"""Runs that are there already: join them, read along, cancel them."""
+
+from typing import Annotated, Any, Literal
+
+from litestar import Response, get, post
+from litestar.exceptions import ValidationException
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
+from msgspec import Meta, Struct
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.access.gate import Forbidden
+from app.cancelling import CANCEL_COUNT_MAX, Cancellation, cancel_everywhere
+from app.live import Reader
+from app.path_ids import uuid_of
+from app.request import ApiRequest, BodyRefused
+from app.resources import Resources
+from app.routes.runs import EVENTS, OUTCOME
+from app.wire.events import MODES, StreamMode
+from app.wire.places import BadEventId, read_place
+from state import CancelAction, Run, get_run, get_thread
+
+__all__ = ["ROUTES", "BulkCancel"]
+
+Action = Annotated[
+    Literal["interrupt", "rollback"],
+    QueryParameter(name="action", description="`interrupt` keeps what was done; `rollback` takes the run back."),
+]
+Waits = Annotated[bool, QueryParameter(name="wait", description="Answer when the run has ended.")]
+Modes = Annotated[
+    list[str] | None,
+    QueryParameter(name="stream_mode", description=f"Of {', '.join(MODES)}; without it those of the run's request."),
+]
+CancelsOnLeaving = Annotated[
+    bool,
+    QueryParameter(
+        name="cancel_on_disconnect", description="Cancel the run when this connection breaks. Needs the scope `run`."
+    ),
+]
+LastEventId = Annotated[
+    str | None,
+    HeaderParameter(name="Last-Event-ID", description="Stream what follows this event; `0` for all. Else what comes."),
+]
+
+
+class BulkCancel(Struct, forbid_unknown_fields=True):
+    """Which runs: those of a thread (all, or `run_ids`), or without a thread those of every thread with a `status`."""
+
+    thread_id: str | None = None
+    run_ids: Annotated[list[str], Meta(min_length=1, max_length=CANCEL_COUNT_MAX)] | None = None
+    status: Literal["pending", "running", "all"] | None = None
+
+
+@get("/threads/{thread_id:str}/runs/{run_id:str}/join", opt=needs(Scope.READ), responses=OUTCOME)
+async def join_run(
+    thread_id: FromPath[str],
+    run_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+) -> Response[None]:
+    """What the run came to, when it is over. Blanks before the answer say that it goes on."""
+    run, _ = await _run(resources, caller, thread_id, run_id)
+    return Reader(resources=resources, keys=keys, caller=caller, run=run).result()
+
+
+@get("/threads/{thread_id:str}/runs/{run_id:str}/stream", opt=needs(Scope.READ), responses=EVENTS)
+async def join_run_stream(
+    thread_id: FromPath[str],
+    run_id: FromPath[str],
+    request: ApiRequest,
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    stream_mode: Modes = None,
+    cancel_on_disconnect: CancelsOnLeaving = False,
+    last_event_id: LastEventId = None,
+) -> Response[None]:
+    """The run's events: those after `Last-Event-ID`, now or after any restart; without it what comes from now on."""
+    del last_event_id  # Declared for the API's description; only all headers together show that there is but one.
+    modes, after = _modes(stream_mode), read_place(request.headers.getall("last-event-id", []))
+    if cancel_on_disconnect and not caller.may(Scope.RUN):
+        raise Forbidden(f"this key may not cancel runs: it lacks the scope {Scope.RUN}")
+    run, head_seq = await _run(resources, caller, thread_id, run_id)
+    if after is not None and after.seq > head_seq:
+        raise BadEventId
+    reader = Reader(resources=resources, keys=keys, caller=caller, run=run, cancels_on_leaving=cancel_on_disconnect)
+    return reader.stream(modes or _modes_of(run), after, with_ids=run.resumable or after is not None)
+
+
+@post(
+    "/threads/{thread_id:str}/runs/{run_id:str}/cancel",
+    opt=needs(Scope.RUN),
+    status_code=202,
+    responses={
+        200: ResponseSpec(dict[str, Any], description="The run has ended (`wait`).", generate_examples=False),
+        202: ResponseSpec(None, description="The run is asked to stop."),
+    },
+)
+async def cancel_run(
+    thread_id: FromPath[str],
+    run_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    wait: Waits = False,
+    action: Action = "interrupt",
+) -> Response[None] | Response[bytes]:
+    """Cancel the run. One that has ended is 404."""
+    of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
+    cancellation = Cancellation(action=CancelAction(action), run_ids=(wanted,))
+
+    def unit(connection: Connection) -> Run:
+        thread = get_thread(connection, caller.tenant_id, of_thread)
+        cancellation.ask(connection, thread.number, resources.wired.now_us())
+        return get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
+
+    run = await resources.database.write(unit)
+    if resources.wired.worker is not None:
+        resources.wired.worker.notice((wanted,))
+    if not wait:
+        return Response(b"", status_code=202)
+    return Reader(resources=resources, keys=keys, caller=caller, run=run).result(_nothing)
+
+
+@post("/runs/cancel", opt=needs(Scope.RUN), status_code=204)
+async def cancel_runs_in_bulk(
+    data: JSONBody[BulkCancel], caller: given.Caller, resources: given.Resources, action: Action = "interrupt"
+) -> None:
+    """Cancel runs; 404 if there is none to cancel. Runs with a thread of their own are cancelled one by one."""
+    if data.thread_id is None and data.run_ids is not None:
+        raise BodyRefused("$.thread_id", "is required where run_ids name the runs of a thread")
+    if data.thread_id is None and data.status is None:
+        raise BodyRefused("$", "names neither a thread nor a status")
+    cancellation = Cancellation(
+        action=CancelAction(action),
+        run_ids=None if data.run_ids is None else tuple(uuid_of("run", each) for each in data.run_ids),
+        status=data.status or "all",
+    )
+    of_thread = None if data.thread_id is None else uuid_of("thread", data.thread_id)
+    cancelled = await cancel_everywhere(resources, caller, cancellation, of_thread)
+    if resources.wired.worker is not None:
+        resources.wired.worker.notice(cancelled)
+
+
+async def _nothing() -> bytes:
+    return b"{}"
+
+
+async def _run(resources: Resources, caller: given.Caller, thread_id: str, run_id: str) -> tuple[Run, int]:
+    """The run, and the head of its thread."""
+    of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
+
+    def unit(connection: Connection) -> tuple[Run, int]:
+        thread = get_thread(connection, caller.tenant_id, of_thread)
+        return get_run(connection, caller.tenant_id, wanted, thread_id=of_thread), thread.head_seq
+
+    return await resources.database.read(unit)
+
+
+def _modes(given_modes: list[str] | None) -> tuple[StreamMode, ...]:
+    """The modes that are named; an empty name is none, SDKs send one for a mode that they were not given."""
+    named = [name for name in given_modes or [] if name]
+    known = [mode for mode in MODES if mode in named]
+    if len(known) != len(set(named)):
+        raise ValidationException(extra=[{"key": "stream_mode", "message": f"is none of {', '.join(MODES)}"}])
+    return tuple(known)
+
+
+def _modes_of(run: Run) -> tuple[StreamMode, ...]:
+    """The modes that the run was asked for with."""
+    asked = run.request.kwargs.get("stream_mode", [])
+    return tuple(mode for mode in MODES if mode in asked) or ("values",)
+
+
+ROUTES = [join_run, join_run_stream, cancel_run, cancel_runs_in_bulk]

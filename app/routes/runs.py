@@ -1,0 +1,136 @@
+"""Runs on a thread: start, look at, delete."""
+
+from typing import Annotated, Literal
+
+from litestar import Response, delete, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.answers import json_answer
+from app.pages import PageSize
+from app.path_ids import uuid_of
+from app.starting import Starter
+from app.wire.run_request import RunBody
+from app.wire.runs import RunField, ShownRun, chosen, run_to_wire
+from app.wire.threads import OFFSET_MAX
+from state import Run, delete_run, get_run, get_thread, list_runs
+
+__all__ = ["EVENTS", "OUTCOME", "ROUTES", "SHOWN"]
+
+SHOWN = {200: ResponseSpec(ShownRun, description="The run.", generate_examples=False)}
+EVENTS = {200: ResponseSpec(str, description="The run's events.", media_type="text/event-stream")}
+OUTCOME = {
+    200: ResponseSpec(
+        dict[str, object],
+        description="The last values of the run, with `__interrupt__` where it asks something; or its `__error__`.",
+        generate_examples=False,
+    )
+}
+RUN_COUNT = 10
+
+Offset = Annotated[int, QueryParameter(name="offset", ge=0, le=OFFSET_MAX, description="Rows to leave out.")]
+Select = Annotated[list[RunField] | None, QueryParameter(name="select", description="Only these fields.")]
+Status = Annotated[
+    Literal["pending", "running", "error", "success", "timeout", "interrupted"] | None,
+    QueryParameter(name="status", description="Only such runs."),
+]
+
+
+@post("/threads/{thread_id:str}/runs", opt=needs(Scope.RUN), status_code=200, responses=SHOWN)
+async def create_run(
+    thread_id: FromPath[str],
+    data: JSONBody[RunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Start a run in the background. `command.resume` needs the scope `approve` too."""
+    return await _starter(thread_id, caller, resources, keys, request_key).create(data)
+
+
+@post("/threads/{thread_id:str}/runs/stream", opt=needs(Scope.RUN), status_code=200, responses=EVENTS)
+async def stream_run(
+    thread_id: FromPath[str],
+    data: JSONBody[RunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[None]:
+    """Start a run and stream its events. Events have ids if it is `stream_resumable`."""
+    return await _starter(thread_id, caller, resources, keys, request_key).stream(data)
+
+
+@post("/threads/{thread_id:str}/runs/wait", opt=needs(Scope.RUN), status_code=200, responses=OUTCOME)
+async def wait_run(
+    thread_id: FromPath[str],
+    data: JSONBody[RunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[None] | Response[bytes]:
+    """Start a run and answer when it is over. Blanks before the answer say that it goes on."""
+    return await _starter(thread_id, caller, resources, keys, request_key).wait(data)
+
+
+@get("/threads/{thread_id:str}/runs", opt=needs(Scope.READ), responses={200: ResponseSpec(list[ShownRun])})
+async def list_thread_runs(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    limit: PageSize = RUN_COUNT,
+    offset: Offset = 0,
+    status: Status = None,
+    select: Select = None,
+) -> Response[bytes]:
+    """The runs of the thread, newest first."""
+    wanted = uuid_of("thread", thread_id)
+
+    def unit(connection: Connection) -> list[Run]:
+        thread = get_thread(connection, caller.tenant_id, wanted)
+        return list_runs(connection, thread.number, status=status, limit=limit, offset=offset)
+
+    runs = await resources.database.read(unit)
+    return json_answer([chosen(run_to_wire(run), select) for run in runs])
+
+
+@get("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.READ))
+async def read_run(
+    thread_id: FromPath[str], run_id: FromPath[str], caller: given.Caller, resources: given.Resources
+) -> ShownRun:
+    """The run. One that was rolled back is not there any more."""
+    of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
+    run = await resources.database.read(
+        lambda connection: get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
+    )
+    return run_to_wire(run)
+
+
+@delete("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.RUN))
+async def remove_run(
+    thread_id: FromPath[str], run_id: FromPath[str], caller: given.Caller, resources: given.Resources
+) -> None:
+    """Take a run that has ended out of the list; what was said in it stays in the thread."""
+    of_thread, wanted, now_us = uuid_of("thread", thread_id), uuid_of("run", run_id), resources.wired.now_us()
+    await resources.database.write(
+        lambda connection: delete_run(connection, caller.tenant_id, of_thread, wanted, now_us)
+    )
+
+
+def _starter(
+    thread_id: str,
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Starter:
+    wanted = uuid_of("thread", thread_id)
+    return Starter(resources=resources, keys=keys, caller=caller, request_key=request_key, thread_id=wanted)
+
+
+ROUTES = [create_run, stream_run, wait_run, list_thread_runs, read_run, remove_run]

@@ -1,0 +1,103 @@
+"""Runs without a thread: each makes one of its own, which goes some time after the run has ended."""
+
+from functools import partial
+from typing import Annotated
+
+import msgspec
+from litestar import Response, post
+from litestar.openapi import ResponseSpec
+from litestar.params import JSONBody
+from msgspec import Meta
+from sqlalchemy import Connection
+
+from app import given
+from app.accepting import accept_offer, announce, offer_of
+from app.access import Scope, needs
+from app.answers import once
+from app.routes.runs import EVENTS, OUTCOME, SHOWN
+from app.starting import Starter
+from app.wire.run_request import StatelessRunBody, read_wish
+from app.wire.runs import ShownRun, run_to_wire
+from state import Acceptance, Reply, new_id
+from state.receipts import look_up, record
+
+__all__ = ["BATCH_COUNT_MAX", "ROUTES"]
+
+#: Runs of one batch.
+BATCH_COUNT_MAX = 100
+
+Batch = Annotated[list[StatelessRunBody], Meta(min_length=1, max_length=BATCH_COUNT_MAX)]
+_SHOWN_ALL = {200: ResponseSpec(list[ShownRun], description="The runs, in order.", generate_examples=False)}
+
+
+@post("/runs", opt=needs(Scope.RUN), status_code=200, responses=SHOWN)
+async def create_stateless_run(
+    data: JSONBody[StatelessRunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Start a run in the background, on a thread of its own."""
+    return await _starter(caller, resources, keys, request_key).create(data)
+
+
+@post("/runs/stream", opt=needs(Scope.RUN), status_code=200, responses=EVENTS)
+async def stream_stateless_run(
+    data: JSONBody[StatelessRunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[None]:
+    """Start a run on a thread of its own, and stream its events."""
+    return await _starter(caller, resources, keys, request_key).stream(data)
+
+
+@post("/runs/wait", opt=needs(Scope.RUN), status_code=200, responses=OUTCOME)
+async def wait_stateless_run(
+    data: JSONBody[StatelessRunBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+) -> Response[None] | Response[bytes]:
+    """Start a run on a thread of its own, and answer when it is over."""
+    return await _starter(caller, resources, keys, request_key).wait(data)
+
+
+@post("/runs/batch", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN_ALL)
+async def create_batch(
+    data: JSONBody[Batch],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Start several runs in the background, each on a thread of its own: all of them, or none."""
+    wired, now_us = resources.wired, resources.wired.now_us()
+    receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
+    offers = [
+        offer_of(read_wish(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us)
+        for each in data
+    ]
+
+    def unit(connection: Connection) -> tuple[Reply | bytes, list[Acceptance]]:
+        if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
+            return reply, []
+        made = [accept_offer(connection, offer, None, now_us) for offer in offers]
+        body = msgspec.json.encode([run_to_wire(each.run) for each in made if each.run is not None])
+        record(connection, caller.tenant_id, receipt, body)
+        return body, made
+
+    answer, made = await resources.database.write(unit)
+    announce(wired, made)
+    return once(answer)
+
+
+def _starter(
+    caller: given.Caller, resources: given.Resources, keys: given.Keys, request_key: given.RequestKey
+) -> Starter:
+    return Starter(resources=resources, keys=keys, caller=caller, request_key=request_key, thread_id=None)
+
+
+ROUTES = [create_stateless_run, stream_stateless_run, wait_stateless_run, create_batch]

@@ -1,0 +1,119 @@
+"""Starting a run, and what its caller hears of it: the run at once, its events, or what it came to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import msgspec
+from litestar import Response
+from sqlalchemy import Connection
+
+from app.accepting import accept_offer, announce, offer_of, start_at
+from app.access import Caller, KeyRing
+from app.answers import json_answer
+from app.following import is_over
+from app.live import Reader
+from app.receipts import REPLAYED, RequestKey, replay
+from app.resources import Resources
+from app.wire.places import START
+from app.wire.run_request import StatelessRunBody, Wish, read_wish
+from app.wire.runs import run_path, run_to_wire
+from state import Acceptance, KeyInProgress, Receipt, Reply, Run, get_run, new_id, store_reply
+
+__all__ = ["Starter", "created"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Starter:
+    """A request for a run: who asks, with which key of idempotency, and on which thread (None: on one of its own)."""
+
+    resources: Resources
+    keys: KeyRing
+    caller: Caller
+    request_key: RequestKey | None
+    thread_id: str | None
+
+    async def create(self, body: StatelessRunBody) -> Response[bytes]:
+        """Accept the run and show it."""
+        receipt = None if self.request_key is None else self.request_key.receipt(created)
+        _, acceptance = await self._accept(body, receipt)
+        if acceptance.run is not None:
+            return json_answer(run_to_wire(acceptance.run), headers={"content-location": run_path(acceptance.run)})
+        return _replayed(acceptance)
+
+    async def stream(self, body: StatelessRunBody) -> Response[None]:
+        """Accept the run and stream its events. The same request again, once the run is over, streams them again."""
+        wish, acceptance = await self._accept(body, self._open_receipt())
+        run, is_again = acceptance.run, acceptance.run is None
+        if run is None:
+            run = await self._run_again(acceptance.replay)
+        reader = self._reader(run, cancels=wish.cancel_on_disconnect and not is_again)
+        return reader.stream(wish.modes, START, with_ids=run.resumable, headers=REPLAYED if is_again else None)
+
+    async def wait(self, body: StatelessRunBody) -> Response[None] | Response[bytes]:
+        """Accept the run and answer with what it came to, when it is over."""
+        wish, acceptance = await self._accept(body, self._open_receipt())
+        if acceptance.run is not None:
+            reader = self._reader(acceptance.run, cancels=wish.cancel_on_disconnect)
+            return reader.result(partial(self._finish, reader))
+        again = acceptance.replay
+        if again is not None and again.body is not None:
+            return replay(again)
+        run = await self._run_again(again)
+        body_again = await self._finish(self._reader(run, cancels=False))
+        return replay(Reply(status_code=200, body=body_again, run_id=run.run_id))
+
+    async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
+        database, now_us = self.resources.database, self.resources.wired.now_us()
+        wish = read_wish(body, self.thread_id, lambda: new_id(now_us))
+        offer = offer_of(wish, self.caller, self.resources.wired.registry, self.thread_id, receipt, now_us)
+        start = None
+        if self.thread_id is not None and wish.checkpoint_id is not None:
+            start = await database.read(
+                partial(start_at, caller=self.caller, thread_id=self.thread_id, checkpoint_id=wish.checkpoint_id)
+            )
+        acceptance = await database.write(lambda connection: accept_offer(connection, offer, start, now_us))
+        announce(self.resources.wired, [acceptance])
+        return wish, acceptance
+
+    def _open_receipt(self) -> Receipt | None:
+        return None if self.request_key is None else self.request_key.receipt(None)
+
+    def _reader(self, run: Run, *, cancels: bool) -> Reader:
+        return Reader(resources=self.resources, keys=self.keys, caller=self.caller, run=run, cancels_on_leaving=cancels)
+
+    async def _run_again(self, reply: Reply | None) -> Run:
+        """The run of a repeated request. Raises KeyInProgress before it is over, NotFound when it is gone."""
+        if reply is None or self.request_key is None:
+            raise AssertionError("a request without a key is never a repeated one")
+        run_id = reply.run_id or ""
+
+        def unit(connection: Connection) -> Run:
+            return get_run(connection, self.caller.tenant_id, run_id)
+
+        run = await self.resources.database.read(unit)
+        if not is_over(run):
+            raise KeyInProgress(self.request_key.key)
+        return run
+
+    async def _finish(self, reader: Reader) -> bytes:
+        """What the run came to; kept as the answer of the request's key, if it has one."""
+        body = await reader.outcome()
+        if self.request_key is not None:
+            key, tenant_id = self.request_key.key, self.caller.tenant_id
+            await self.resources.database.write(lambda connection: store_reply(connection, tenant_id, key, 200, body))
+        return body
+
+
+def created(run: Run) -> tuple[int, bytes]:
+    """The answer that creates a run."""
+    return 200, msgspec.json.encode(run_to_wire(run))
+
+
+def _replayed(acceptance: Acceptance) -> Response[bytes]:
+    if acceptance.replay is None:
+        raise AssertionError("a run is accepted or replayed")
+    answer = replay(acceptance.replay)
+    run: Mapping[str, str] = msgspec.json.decode(answer.content)
+    answer.headers["content-location"] = f"/threads/{run['thread_id']}/runs/{run['run_id']}"
+    return answer
