@@ -19,6 +19,7 @@ from memory.spaces import Space, live
 __all__ = ["BATCH_COUNT_MAX", "Indexer", "dimension_of", "embedded"]
 
 BATCH_COUNT_MAX = 256
+CHOKED_COUNT_MAX = 3
 #: How long the loop rests when nothing woke it: what another process wrote is indexed within this time.
 REST_S = 0.5
 _LOG = logging.getLogger("threadmark.memory")
@@ -119,15 +120,17 @@ async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[
     vectors: dict[int, Vector] = {}
     failed: dict[int, str] = {}
     waiting = [list(found)] if found else []
+    choked = 0
     while waiting:
         part = waiting.pop()
         try:
             raw = await embedder.embed([each.dense_text for each in part])
             units = checked(raw, len(part), embedder.dimension)
         except EmbedderFailed as error:
-            # Halve, to find the one text that it chokes on; an endpoint that is down fails on everything, so once
-            # a single text has failed the rest is not tried any more.
-            if len(part) == 1 or failed:
+            # Halve, to find the one text that it chokes on; an endpoint that is down fails on everything, so after
+            # a few single texts the rest is not tried any more.
+            choked += len(part) == 1
+            if len(part) == 1 or choked >= CHOKED_COUNT_MAX:
                 failed.update((each.number, str(error)) for each in part)
             else:
                 waiting += [part[: len(part) // 2], part[len(part) // 2 :]]
