@@ -15,7 +15,7 @@ import structlog
 __all__ = ["configure", "line_of"]
 
 #: Libraries that tell every request or migration at level info.
-_TALKATIVE = ("alembic", "httpcore2", "httpx", "httpx2", "openai")
+_TALKATIVE = ("alembic", "arq", "httpcore2", "httpx", "httpx2", "openai")
 # A second net: nothing logs keys, but a traceback may quote whatever a library put into its message.
 _SECRETS = re.compile(r"(tm_[0-9a-f]{16}_)[0-9a-f]{64}|(sk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@\"]{0,64}:)[^/\s@\"]+(?=@)")
 

@@ -5,7 +5,7 @@ Everything in Redis is a hint. It may be lost, doubled, late or forged, and whoe
 
 import json
 import logging
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from arq.connections import ArqRedis
@@ -60,8 +60,8 @@ class _Job(msgspec.Struct):
     f: str
     a: list[Any]
     k: dict[str, Any]
-    et: int
-    t: int | None = None
+    et: Annotated[int, msgspec.Meta(ge=0, le=2**43)]
+    t: Annotated[int, msgspec.Meta(ge=1, le=1_000)] | None = None
 
 
 _DECODER = msgspec.json.Decoder(_Job)

@@ -24,6 +24,7 @@ class Settings:
     state_database_url: str = field(repr=False)
     memory_database_url: str = field(repr=False)
     redis_url: str | None = field(repr=False)
+    serve_worker: str
     qdrant_url: str | None = field(repr=False)
     agents: str
     model: str
@@ -39,6 +40,11 @@ class Settings:
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
     log_level: str
+
+    @property
+    def serves_with_worker(self) -> bool:
+        """Whether the process that serves the API moves runs too."""
+        return self.redis_url is None if self.serve_worker == "auto" else self.serve_worker == "yes"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -51,7 +51,7 @@ class Turn:
         self._claim = claim
         self._agent = agent
         self._run = claim.run
-        self._inbox_seen = -1
+        self._inbox_seen = self._inbox_heard = -1
         self._noticed = False
         self._released = False
         self._stir: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -67,6 +67,11 @@ class Turn:
         return self._claim.run.number
 
     @property
+    def attempt(self) -> int:
+        """Which turn of the run this is, from 1."""
+        return self._claim.run.attempts
+
+    @property
     def run_id(self) -> str:
         """The run that this turn moves."""
         return self._run.run_id
@@ -75,6 +80,12 @@ class Turn:
         """Something came from outside: look into the inbox now, even in the middle of an effect."""
         self._noticed = True
         self._rouse()
+
+    def look(self, inbox: int | None) -> None:
+        """A sweep found the inbox counter at `inbox` (None: the thread is not held any more): take notice of news."""
+        if inbox is None or inbox > max(self._inbox_seen, self._inbox_heard):
+            self._inbox_heard = self._inbox_heard if inbox is None else inbox
+            self.notice()
 
     def release(self) -> None:
         """Let the thread go at once, and abandon the effect that runs."""

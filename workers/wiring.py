@@ -1,7 +1,7 @@
 """The composition root: the one place that knows every concrete class and builds what a process needs."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +23,13 @@ from state import (
 )
 from workers.agents import Registry, load_registry
 from workers.desk import Desk
+from workers.doorbell import Doorbell, LocalDoorbell
 from workers.feed import Feed
 from workers.feed_local import LocalFeed
 from workers.lease import Lease
-from workers.models import ChatModel, create_model
+from workers.models import create_model
+from workers.redis_link import Outage
+from workers.redis_side import open_side
 from workers.settings import Settings
 from workers.worker import Pace, Worker, new_worker_id
 
@@ -39,7 +42,13 @@ class SchemaBehind(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a process has open; `worker` is None in a process that only serves HTTP."""
+    """What a process has open.
+
+    Attributes:
+        worker: None in a process that only serves HTTP.
+        doorbell: Rung after the commit of whatever a worker should see to, whichever process it is in.
+        outages: The parts that Redis plays here, and how often each failed; none without Redis.
+    """
 
     settings: Settings
     database: Database
@@ -48,6 +57,8 @@ class Resources:
     feed: Feed
     desk: Desk
     worker: Worker | None
+    doorbell: Doorbell
+    outages: tuple[Outage, ...]
     now: Callable[[], datetime]
 
     def now_us(self) -> int:
@@ -71,55 +82,63 @@ def migrate_state(settings: Settings) -> None:
 
 @asynccontextmanager
 async def open_resources(
-    settings: Settings, *, with_worker: bool, now: Callable[[], datetime] = now_utc
+    settings: Settings,
+    *,
+    with_worker: bool,
+    with_readers: bool = True,
+    with_intake: bool = True,
+    now: Callable[[], datetime] = now_utc,
 ) -> AsyncIterator[Resources]:
-    """Open everything, and close it again in the right order. Raises SchemaBehind before anything is served."""
-    engine = open_engine(settings.state_database_url, write=True)
-    try:
+    """Open everything, and close it again in the right order. Raises SchemaBehind before anything is served.
+
+    With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
+    to it (`with_intake`).
+    """
+    async with AsyncExitStack() as stack:
+        engine = open_engine(settings.state_database_url, write=True)
+        stack.callback(engine.dispose)
         _check_schema(engine)
         database = Database.open(settings.state_database_url)
-        try:
-            model = _model(settings)
-            try:
-                registry = load_registry(settings.agents, search=Path.cwd())
-                journal, feed = Journal(database), LocalFeed()
-                desk = Desk(
-                    database=database,
-                    journal=journal,
-                    registry=registry,
-                    model=model,
-                    feed=feed,
-                    data_dir=settings.data_dir,
-                    now=now,
-                )
-                worker = _worker(settings, desk, engine) if with_worker else None
-                resources = Resources(
-                    settings=settings,
-                    database=database,
-                    journal=journal,
-                    registry=registry,
-                    feed=feed,
-                    desk=desk,
-                    worker=worker,
-                    now=now,
-                )
-                if worker is not None:
-                    await worker.start()
-                try:
-                    yield resources
-                finally:
-                    if worker is not None:
-                        await worker.stop()
-            finally:
-                await model.close()
-        finally:
-            await database.close()
-    finally:
-        engine.dispose()
+        stack.push_async_callback(database.close)
+        model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
+        stack.push_async_callback(model.close)
+        redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
+        desk = Desk(
+            database=database,
+            journal=Journal(database),
+            registry=load_registry(settings.agents, search=Path.cwd()),
+            model=model,
+            feed=LocalFeed() if redis is None else redis.feed,
+            data_dir=settings.data_dir,
+            now=now,
+        )
+        worker = _worker(settings, desk, engine) if with_worker else None
+        doorbell: Doorbell = LocalDoorbell(worker)
+        if redis is not None:
+            doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
+        resources = Resources(
+            settings=settings,
+            database=database,
+            journal=desk.journal,
+            registry=desk.registry,
+            feed=desk.feed,
+            desk=desk,
+            worker=worker,
+            doorbell=doorbell,
+            outages=() if redis is None else redis.outages,
+            now=now,
+        )
+        if worker is not None:
+            await worker.start()
+            stack.push_async_callback(_stop, worker, doorbell)
+        if worker is not None and redis is not None and with_intake:
+            await stack.enter_async_context(redis.intake(worker))
+        yield resources
 
 
-def _model(settings: Settings) -> ChatModel:
-    return create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
+async def _stop(worker: Worker, doorbell: Doorbell) -> None:
+    for run_id, attempt in await worker.stop():
+        doorbell.ring(run_id, attempt)
 
 
 def _check_schema(engine: Engine) -> None:

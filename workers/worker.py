@@ -1,7 +1,7 @@
 """A worker: claims runs and takes turns of them, many at a time.
 
 It wakes for a doorbell, for the next due time, and at least every `sweep_s` to look for what nobody rang for: runs
-that are due, and runs whose worker died.
+that are due, runs whose worker died, and what came from outside for the runs it moves.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from state import Claim, Held, claim, give_back, new_id, next_due_us, own, prune, purge_expired
+from state import Claim, Held, claim, claim_run, give_back, new_id, next_due_us, own, prune, purge_expired
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.turn import Turn
@@ -55,7 +55,10 @@ class Worker:
         self._turns: dict[asyncio.Task[None], Turn] = {}
         self._routes = [route for agent in desk.registry for route in agent.routes]
         self._serving: asyncio.Task[None] | None = None
+        self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
+        self._claiming: set[asyncio.Task[None]] = set()
         self._purge_due = 0.0
+        self._listen_due = 0.0
         self._suspicious = False
 
     async def start(self) -> None:
@@ -72,6 +75,21 @@ class Worker:
     def ring(self) -> None:
         """There is a run to claim."""
         self._bell.set()
+
+    async def take(self, run_id: str) -> bool:
+        """Claim this run and begin its turn, if it is due and eligible; False when this worker has no room for it.
+
+        Never raises: a run that could not be claimed is found by the sweep.
+        """
+        async with self._sweeping:
+            if self._stopping or not self._lease.is_safe or self._room <= 0:
+                return False
+            claiming = asyncio.create_task(self._claim_run(run_id), name=f"claim {run_id}")
+            self._claiming.add(claiming)
+            claiming.add_done_callback(self._claiming.discard)
+        # A claim that is on its way is never abandoned: the run would belong to a worker that does not know of it.
+        await asyncio.shield(claiming)
+        return True
 
     def notice(self, run_ids: tuple[str, ...]) -> None:
         """Something came from outside for these runs."""
@@ -90,18 +108,25 @@ class Worker:
         """Turns being taken now."""
         return len(self._turns)
 
-    async def stop(self) -> None:
-        """Claim nothing more, give the turns their grace, abandon the rest at once, and give the lease back."""
+    async def stop(self) -> list[tuple[str, int]]:
+        """Claim nothing more, give the turns their grace, abandon the rest at once, and give the lease back.
+
+        Returns the runs that were let go, each with the number of its next turn: whoever hears of them goes on.
+        """
         self._stopping = True
         self._bell.set()
         if self._serving is not None:
             await self._serving
+        if self._claiming:
+            await asyncio.wait(self._claiming)
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s)
+        released = [(turn.run_id, turn.attempt + 1) for turn in self._turns.values()]
         self.let_go()
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
         await asyncio.to_thread(self._lease.end)
+        return released
 
     async def _serve(self) -> None:
         while not self._stopping:
@@ -109,6 +134,7 @@ class Worker:
             try:
                 await self._bury_the_dead()
                 await self._give_back_strays()
+                await self._listen()
                 claimed = await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
                 await self._tidy()
@@ -146,10 +172,11 @@ class Worker:
         """
         if not self._suspicious:
             return
+        held = await self._held()
+        if self._claiming:
+            return  # what was just claimed is no stray
         active = {turn.run for turn in self._turns.values()}
-        held = await self._desk.database.read(lambda connection: own(connection, self.worker_id))
-        strays = [each for each in held if each.run not in active]
-        for stray in strays:
+        for stray in [each for each in held if each.run not in active]:
             await self._desk.database.write(self._returning(stray), repeatable=True)
         self._suspicious = False
 
@@ -157,17 +184,48 @@ class Worker:
         delay_us = round(self._pace.sweep_s * 1_000_000)
         return lambda connection: give_back(connection, stray, delay_us=delay_us)
 
-    async def _claim(self) -> bool:
-        room = self._pace.turn_count_max - len(self._turns)
-        if room <= 0 or not self._lease.is_safe:
-            return False
-        claims = await self._desk.database.write(
-            lambda connection: claim(
-                connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
+    async def _listen(self) -> None:
+        """Look for what came from outside for the turns that are being taken, and that no notice told of."""
+        now = asyncio.get_running_loop().time()
+        if not self._turns or now < self._listen_due:
+            return
+        self._listen_due = now + self._pace.sweep_s
+        inboxes = {each.run: each.inbox for each in await self._held()}
+        for turn in self._turns.values():
+            turn.look(inboxes.get(turn.run))
+
+    async def _held(self) -> list[Held]:
+        return await self._desk.database.read(lambda connection: own(connection, self.worker_id))
+
+    @property
+    def _room(self) -> int:
+        return self._pace.turn_count_max - len(self._turns) - len(self._claiming)
+
+    async def _claim_run(self, run_id: str) -> None:
+        try:
+            claimed = await self._desk.database.write(
+                lambda connection: claim_run(connection, self.worker_id, self._routes, run_id)
             )
-        )
-        for each in claims:
-            self._take(each)
+        except Exception:
+            # As in the sweep: whether the claim was committed may be unknown, and the next sweep sees to it.
+            _LOG.exception("run %s could not be claimed", run_id)
+            self._suspicious = True
+            return
+        if claimed is not None:
+            self._take(claimed)
+
+    async def _claim(self) -> bool:
+        async with self._sweeping:
+            room = self._room
+            if room <= 0 or not self._lease.is_safe:
+                return False
+            claims = await self._desk.database.write(
+                lambda connection: claim(
+                    connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
+                )
+            )
+            for each in claims:
+                self._take(each)
         return bool(claims)
 
     def _take(self, claimed: Claim) -> None:

@@ -1,4 +1,4 @@
-"""`threadmark serve`: the API, with a worker in the same process."""
+"""`threadmark serve`: the API, with a worker in the same process unless there are others."""
 
 import argparse
 import asyncio
@@ -12,10 +12,11 @@ from app import logs
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
 from app.commands.common import Commands, command, settings_of
 from app.factory import create_app
-from app.migrating import MigrationGap, gaps, migrate_all
+from app.migrating import gaps, migrate_all
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from app.version import VERSION
+from workers.schema import await_schema
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -24,7 +25,7 @@ __all__ = ["add_to"]
 
 def add_to(commands: Commands) -> None:
     """Declare the command."""
-    parser = command(commands, "serve", "Serve the API, with a worker in the same process.")
+    parser = command(commands, "serve", "Serve the API, and move runs unless THREADMARK_REDIS_URL is set.")
     parser.add_argument("--host", help="instead of HOST")
     parser.add_argument("--port", help="instead of PORT")
     parser.set_defaults(run=_run)
@@ -46,12 +47,11 @@ def _prepare(settings: Settings) -> None:
         migrate_all(settings)
         return
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if found := gaps(settings):
-        raise MigrationGap(found)
+    await_schema(partial(gaps, settings))
 
 
 async def _serve(settings: Settings, listening: socket.socket) -> None:
-    async with open_resources(settings, with_worker=True) as wired:
+    async with open_resources(settings, with_worker=settings.serves_with_worker) as wired:
         resources = Resources(wired=wired)
         first_key = await make_first_key(wired.database, settings.data_dir, wired.now())
         announce = partial(_announce, url_of(listening), settings.data_dir / FIRST_KEY_FILE, first_key is not None)

@@ -4,10 +4,12 @@ import argparse
 import asyncio
 import signal
 import sys
+from functools import partial
 
 from app import logs
 from app.commands.common import Commands, command, settings_of
-from app.migrating import MigrationGap, gaps
+from app.migrating import gaps
+from workers.schema import await_schema
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -23,8 +25,7 @@ def _run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     logs.configure(settings.log_level, sys.stderr)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if found := gaps(settings):
-        raise MigrationGap(found)
+    await_schema(partial(gaps, settings))
     asyncio.run(_work(settings))
     return 0
 
@@ -34,6 +35,6 @@ async def _work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)
-    async with open_resources(settings, with_worker=True):
+    async with open_resources(settings, with_worker=True, with_readers=False):
         print("The worker is ready.", flush=True)
         await stopping.wait()

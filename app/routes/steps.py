@@ -135,8 +135,7 @@ async def resolve_step(
         return body
 
     made = await resources.database.write(unit)
-    if resources.wired.worker is not None:
-        resources.wired.worker.notice((wanted,))
+    resources.wired.doorbell.notice((wanted,))
     return once(made)
 
 

@@ -110,8 +110,7 @@ async def remove_thread(thread_id: FromPath[str], caller: given.Caller, resource
         return tuple(run.run_id for run in running)
 
     stopped = await resources.database.write(unit)
-    if resources.wired.worker is not None:
-        resources.wired.worker.notice(stopped)
+    resources.wired.doorbell.notice(stopped)
 
 
 @post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)

@@ -113,7 +113,7 @@ async def answer(
     """Answer an approval. The first answer wins and brings the run about that goes on; a later one is 409."""
     wanted, value = uuid_of("wait", wait_id), read_approval(data.answer, "$.answer")
 
-    def unit(connection: Connection) -> tuple[Reply | bytes, tuple[str, ...]]:
+    def unit(connection: Connection) -> tuple[Reply | bytes, Run | None, tuple[str, ...]]:
         asked = get_wait(connection, caller.tenant_id, wanted)
         answered = Answer(
             wait_id=wanted,
@@ -123,14 +123,15 @@ async def answer(
         )
         made = answer_wait(connection, caller.tenant_id, answered, resources.wired.now_us())
         if made.run is None:
-            return _replayed(made), ()
+            return _replayed(made), None, ()
         running = list_runs(connection, asked.thread, status=RunStatus.RUNNING)
-        return _answered(wanted, made.run)[1], tuple(run.run_id for run in running)
+        return _answered(wanted, made.run)[1], made.run, tuple(run.run_id for run in running)
 
-    made, running = await resources.database.write(unit)
-    if resources.wired.worker is not None:
-        # A run that moves the thread now folds the answer in at once; the new one finds the bell rung.
-        resources.wired.worker.notice(running)
+    made, continuing, running = await resources.database.write(unit)
+    # A run that moves the thread now folds the answer in at once.
+    resources.wired.doorbell.notice(running)
+    if continuing is not None:
+        resources.wired.doorbell.ring(continuing.run_id, continuing.attempts + 1)
     return once(made)
 
 

@@ -1,0 +1,108 @@
+"""The intake of a worker process: an arq worker that outlives every outage of Redis.
+
+arq's worker ends when Redis does, or when something in the queue is no job. Neither may end a process that moves runs:
+the sweep goes on meanwhile, and the intake begins anew.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+import arq
+from redis.exceptions import ResponseError
+
+from workers.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
+from workers.tasks import FUNCTIONS
+from workers.worker import Worker
+
+__all__ = ["ARQ_OPTIONS", "Intake"]
+
+#: How often arq looks into the queue (seconds): half of it is what a ring takes on the way, on average.
+POLL_S = 0.03
+RETRY_S = 0.5
+#: How long a stop waits for claims that are on their way.
+CLOSE_S = 5.0
+_LOG = logging.getLogger("threadmark.redis")
+
+#: What every arq worker of this project is made of, however it is started.
+ARQ_OPTIONS: dict[str, Any] = {
+    "functions": FUNCTIONS,
+    "queue_name": QUEUE,
+    "handle_signals": False,
+    "max_jobs": 32,
+    "keep_result": 0,
+    "poll_delay": POLL_S,
+    "health_check_interval": 30,
+    "log_results": False,
+    "job_serializer": encode_job,
+    "job_deserializer": decode_job,
+}
+
+
+class Intake:
+    """Hands the runs that are rung for to the worker, until it is closed."""
+
+    def __init__(self, redis_url: str, worker: Worker, outage: Outage) -> None:
+        self._redis_url = redis_url
+        self._worker = worker
+        self._outage = outage
+        self._arq: arq.Worker | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to take jobs."""
+        self._serving = asyncio.create_task(self._serve(), name="redis intake")
+
+    async def close(self) -> None:
+        """Take no more jobs, and let the claims that are on their way end."""
+        if self._arq is not None:
+            self._arq.allow_pick_jobs = False
+            if self._arq.tasks:
+                await asyncio.wait(self._arq.tasks.values(), timeout=CLOSE_S)
+        if self._serving is not None:
+            self._serving.cancel()
+            await asyncio.gather(self._serving, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        while True:
+            try:
+                await self._take_jobs()
+            except ResponseError as error:
+                self._outage.failed(error)
+                await self._empty_queue()
+            except AWAY as error:
+                self._outage.failed(error)
+            except Exception:
+                _LOG.exception("the queue holds what is no job")
+                self._outage.failed("the queue holds what is no job")
+                await self._empty_queue()
+            await asyncio.sleep(RETRY_S)
+
+    async def _take_jobs(self) -> None:
+        """Be an arq worker until it breaks. Raises what broke it."""
+        redis = open_redis(self._redis_url)
+        self._arq = arq.Worker(
+            redis_pool=redis, on_startup=_started, ctx={"worker": self._worker, "outage": self._outage}, **ARQ_OPTIONS
+        )
+        try:
+            await self._arq.async_run()
+        finally:
+            left, self._arq = list(self._arq.tasks.values()), None
+            for each in left:
+                each.cancel()
+            await asyncio.gather(*left, return_exceptions=True)
+            await redis.aclose(close_connection_pool=True)
+
+    async def _empty_queue(self) -> None:
+        """Drop the queue that could not be read: it held hints, and the next worker would stumble over it too."""
+        redis = open_redis(self._redis_url)
+        try:
+            await redis.delete(QUEUE)
+        except AWAY as error:
+            self._outage.failed(error)
+        finally:
+            await redis.aclose(close_connection_pool=True)
+
+
+async def _started(ctx: dict[Any, Any]) -> None:
+    ctx["outage"].worked()

@@ -1,0 +1,77 @@
+"""What a process has of Redis: one client, and on it a doorbell, a feed, an ear, and for a worker an intake.
+
+Nothing here is waited for at the start, and nothing of it can end the process.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import msgspec
+from arq.connections import ArqRedis
+
+from workers.doorbell import Doorbell
+from workers.redis_doorbell import RedisDoorbell
+from workers.redis_ear import Listener, RedisEar
+from workers.redis_feed import RedisFeed
+from workers.redis_intake import Intake
+from workers.redis_link import NOTICES, STIRS, Outage, open_redis
+from workers.worker import Worker
+
+__all__ = ["RedisSide", "open_side"]
+
+_RUN_IDS = msgspec.json.Decoder(list[str])
+
+
+class RedisSide:
+    """Built by `open_side`; what it starts ends with the block."""
+
+    def __init__(self, url: str, redis: ArqRedis, stack: AsyncExitStack) -> None:
+        self._url = url
+        self._redis = redis
+        self._stack = stack
+        self._doorbell, self._feed, self._ear, self._intake = (
+            Outage(part) for part in ("doorbell", "feed", "notices", "jobs")
+        )
+        self.feed = RedisFeed(redis, self._feed)
+
+    @property
+    def outages(self) -> tuple[Outage, ...]:
+        """How often each part failed, and whether it does now."""
+        return self._doorbell, self._feed, self._ear, self._intake
+
+    def connect(self, worker: Worker | None, local: Doorbell, *, with_readers: bool) -> Doorbell:
+        """Begin to publish and to listen; the doorbell to ring from now on."""
+        doorbell = RedisDoorbell(self._redis, self._doorbell, local)
+        listeners: dict[str, Listener] = {}
+        if with_readers:
+            listeners[STIRS] = Listener(heard=self.feed.heard, missed=self.feed.missed)
+        if worker is not None:
+            listeners[NOTICES] = Listener(
+                heard=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.ring
+            )
+        parts: list[RedisFeed | RedisDoorbell | RedisEar] = [self.feed, doorbell]
+        if listeners:
+            parts.append(RedisEar(self._redis, self._ear, listeners))
+        for each in parts:
+            each.start()
+            self._stack.push_async_callback(each.close)
+        return doorbell
+
+    @asynccontextmanager
+    async def intake(self, worker: Worker) -> AsyncIterator[None]:
+        """Have the worker take jobs."""
+        intake = Intake(self._url, worker, self._intake)
+        intake.start()
+        try:
+            yield
+        finally:
+            await intake.close()
+
+
+@asynccontextmanager
+async def open_side(url: str) -> AsyncIterator[RedisSide]:
+    """A client of the Redis at `url`, and what is built on it."""
+    async with AsyncExitStack() as stack:
+        redis = open_redis(url)
+        stack.push_async_callback(redis.aclose, close_connection_pool=True)
+        yield RedisSide(url, redis, stack)
