@@ -100,7 +100,7 @@ from state.threads import (
     search_threads,
     sort_key,
 )
-from state.value import ValueRefused, check_text, spell, unspell
+from state.value import ValueRefused, check_text, plain, spell, unspell
 
 __all__ = [
     "FAR_US",
@@ -238,6 +238,7 @@ __all__ = [
     "open_engine",
     "open_thread",
     "own",
+    "plain",
     "probe",
     "prune",
     "purge_expired",

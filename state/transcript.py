@@ -5,6 +5,7 @@ from typing import Any
 
 from state.entry import ToolReturned
 from state.message import Message, ToolCall
+from state.value import plain
 
 __all__ = ["result_message", "unanswered_calls"]
 
@@ -23,7 +24,7 @@ def unanswered_calls(messages: list[Message]) -> list[ToolCall]:
 def result_message(entry: ToolReturned) -> Message:
     """What the model is told about a tool call."""
     if entry.outcome == "ok":
-        content = entry.value if isinstance(entry.value, str) else _json_text(entry.value)
+        content = entry.value if isinstance(entry.value, str) else _json_text(plain(entry.value))
     else:
         content = entry.failure.message if entry.failure else entry.outcome
     return Message(

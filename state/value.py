@@ -9,7 +9,7 @@ when it is saved. JSON has no spelling for the non-finite floats; they are kept 
 import math
 from typing import Any
 
-__all__ = ["DEPTH_MAX", "ValueRefused", "check_text", "spell", "unspell"]
+__all__ = ["DEPTH_MAX", "ValueRefused", "check_text", "plain", "spell", "unspell"]
 
 DEPTH_MAX = 64
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
@@ -46,6 +46,19 @@ def unspell(value: Any) -> Any:
         if key.startswith("$"):
             return {key[1:]: unspell(inner)}
     return {key: unspell(item) for key, item in value.items()}
+
+
+def plain(value: Any) -> Any:
+    """A spelled value as readers of JSON are shown it: as it was, but for non-finite floats, which stay spelled."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if not isinstance(value, dict) or value.keys() == {"$float"}:
+        return value
+    if len(value) == 1:
+        key, inner = next(iter(value.items()))
+        if key.startswith("$"):
+            return {key[1:]: plain(inner)}
+    return {key: plain(item) for key, item in value.items()}
 
 
 def check_text(text: str, path: str) -> str:

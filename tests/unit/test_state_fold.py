@@ -1,5 +1,7 @@
 """The fold: what each entry means for the state of its thread."""
 
+import math
+
 import pytest
 
 from state import (
@@ -13,6 +15,7 @@ from state import (
     StepKey,
     Usage,
     fold,
+    spell,
 )
 from state.entry import KINDS
 from tests.factories import NOW_US, Story, ai, asked, human, replied, returned, started, tool_result
@@ -82,11 +85,13 @@ def test_results_of_parallel_calls_join_in_the_order_of_the_calls() -> None:
         ({"a": [1, "é"]}, '{"a":[1,"é"]}'),
         (None, "null"),
         (0.5, "0.5"),
+        (spell({"$ref": "#/a"}), '{"$ref":"#/a"}'),
+        (spell([math.nan, {"$float": "NaN"}]), '[{"$float":"NaN"},{"$float":"NaN"}]'),
         ("abc\x00def", "abc\x00def"),
     ],
 )
 def test_a_result_is_told_to_the_model_as_text(value: object, content: str) -> None:
-    """Text stays text; anything else is JSON, with its exact code points."""
+    """Text stays text; anything else is JSON, with its exact code points and the keys that it has."""
     state = Story.begun(replied(asked()), returned("tool-1-0", value)).state
 
     assert (state.messages[-1].content, state.messages[-1].status) == (content, "success")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import ValueRefused, check_text, spell, unspell
+from state import ValueRefused, check_text, plain, spell, unspell
 from state.value import DEPTH_MAX
 
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -80,6 +80,20 @@ def test_an_object_that_looks_like_the_spelling_does_not_collide_with_it(key: st
     """An object of one key that begins with `$` comes back as it was, whatever stands in it."""
     assert equal(journaled({key: "NaN"}), {key: "NaN"})
     assert equal(journaled([{key: {key: math.nan}}]), [{key: {key: math.nan}}])
+
+
+@given(VALUES)
+def test_what_readers_are_shown_is_the_value_itself(value: Any) -> None:
+    """The spelling is the journal's own affair: only floats that JSON does not have stay spelled."""
+
+    def shown(part: Any) -> Any:
+        if isinstance(part, float) and not math.isfinite(part):
+            return spell(part)
+        if isinstance(part, list):
+            return [shown(each) for each in part]
+        return {key: shown(each) for key, each in part.items()} if isinstance(part, dict) else part
+
+    assert equal(plain(spell(value)), shown(value))
 
 
 class Colour(IntEnum):
