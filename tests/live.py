@@ -1,7 +1,8 @@
 """The API on a real socket, in the test's own event loop: for what a client in the same process cannot see."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,11 @@ class Live:
 
 @asynccontextmanager
 async def serve_live(
-    data_dir: Path, *, routes: Iterable[Any] = (), environment: dict[str, str] | None = None
+    data_dir: Path,
+    *,
+    routes: Iterable[Any] = (),
+    environment: dict[str, str] | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[Live]:
     """A server on a free port, without a worker, with further routes if a test brings some."""
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), "PORT": "0", **(environment or {})})
@@ -48,7 +53,7 @@ async def serve_live(
     is_ready = asyncio.Event()
     with listen(settings.host, settings.port) as listening:
         async with open_resources(settings, with_worker=False) as wired:
-            resources = Resources(wired=wired)
+            resources = Resources(wired=wired, monotonic=monotonic)
             app = create_app(resources, extra_routes=list(routes))
             server = Server(app, stopping=resources.stopping, on_ready=is_ready.set)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
