@@ -35,5 +35,5 @@ class LocalDoorbell:
 
     def notice(self, run_ids: Collection[str]) -> None:
         """Something came from outside for these runs."""
-        if self._worker is not None:
+        if self._worker is not None and run_ids:
             self._worker.notice(tuple(run_ids))
