@@ -112,13 +112,11 @@ def accept_offer(connection: Connection, offer: Offer, start: Start | None, now_
 
 
 def announce(wired: Resources, acceptances: Iterable[Acceptance]) -> None:
-    """Tell the worker of this process, after the commit, what came and which runs are to stop for it."""
-    if wired.worker is None:
-        return
-    wired.worker.ring()
-    cancelled = tuple(run_id for each in acceptances for run_id in each.cancelled)
-    if cancelled:
-        wired.worker.notice(cancelled)
+    """Tell the workers, after the commit, what came and which runs are to stop for it."""
+    for each in acceptances:
+        if each.run is not None:
+            wired.doorbell.ring(each.run.run_id, each.run.attempts + 1)
+        wired.doorbell.notice(each.cancelled)
 
 
 def _leaving_from(connection: Connection, offer: Offer, start: Start) -> Offer:

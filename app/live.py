@@ -96,8 +96,7 @@ class Reader:
                     connection, run.thread, CancelAction.INTERRUPT, wired.now_us(), run_ids=[run.run_id]
                 )
             )
-            if wired.worker is not None:
-                wired.worker.notice(cancelled)
+            wired.doorbell.notice(cancelled)
 
 
 async def _frames(events: AsyncGenerator[Event | None, None], *, with_ids: bool) -> AsyncGenerator[bytes, None]:

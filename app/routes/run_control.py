@@ -118,8 +118,7 @@ async def cancel_run(
         return get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
 
     run = await resources.database.write(unit)
-    if resources.wired.worker is not None:
-        resources.wired.worker.notice((wanted,))
+    resources.wired.doorbell.notice((wanted,))
     if not wait:
         return Response(b"", status_code=202)
     return Reader(resources=resources, keys=keys, caller=caller, run=run).result(_nothing)
@@ -141,8 +140,7 @@ async def cancel_runs_in_bulk(
     )
     of_thread = None if data.thread_id is None else uuid_of("thread", data.thread_id)
     cancelled = await cancel_everywhere(resources, caller, cancellation, of_thread)
-    if resources.wired.worker is not None:
-        resources.wired.worker.notice(cancelled)
+    resources.wired.doorbell.notice(cancelled)
 
 
 async def _nothing() -> bytes:
