@@ -14,7 +14,7 @@ from app.access.store import cursor_secret
 from app.buckets import Buckets
 from app.cursors import Sealer
 from app.edge import Cors, Drain, Shield, Trace
-from app.metrics import HttpMetrics
+from app.metrics import HttpMetrics, RedisMetrics
 from app.parameters import learn_parameters, refuse_unknown
 from app.receipts import provide_request_key
 from app.request import ApiRequest
@@ -86,6 +86,8 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
         logging_config=None,
         debug=False,
     )
+    if resources.wired.outages:
+        resources.metrics.register(RedisMetrics(resources.wired.outages))
     check_declared(app)
     learn_parameters(app)
     # Around the router and not among its middleware, which a request that meets no route never passes.
