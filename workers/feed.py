@@ -36,10 +36,6 @@ class Watch(Protocol):
         that ends the gap would not show it any more.
         """
 
-    @property
-    def is_flashing(self) -> bool:
-        """Whether the last that came was a flash: an entry, or the end of a turn, leaves none behind."""
-
     async def changed(self, timeout_s: float) -> None:
         """Return when something came or the time is up; that nothing came is no proof that nothing happened."""
 

@@ -22,11 +22,6 @@ class LocalWatch:
         known = self._feed.known(self._key)
         return [] if known is None else known.after(after_seq, ordinal)
 
-    @property
-    def is_flashing(self) -> bool:
-        """Whether there are flashes that no entry has followed yet."""
-        return bool(self._feed.known(self._key))
-
     async def changed(self, timeout_s: float) -> None:
         """Return when something came or the time is up."""
         try:
