@@ -10,6 +10,8 @@ import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
+from app.access import Scope
+from app.access.key import DEFAULT_TENANT
 from tests.daemon import Daemon, PrivateServer
 
 __all__ = ["Service"]
@@ -51,6 +53,13 @@ class Service(PrivateServer):
         """A plain HTTP client with the key; use it in an `async with`."""
         headers = {"x-api-key": key or self.key}
         return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=TIMEOUT_S, **options)
+
+    async def new_key(self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT) -> str:
+        """A key with these scopes, made over HTTP."""
+        wish = {"label": "test", "scopes": [str(scope) for scope in scopes], "tenant_id": tenant_id}
+        async with self.http() as http:
+            made = await http.post("/admin/keys", json=wish)
+        return str(made.raise_for_status().json()["key"])
 
     def kill(self) -> None:
         """SIGKILL; returns when the process is gone."""

@@ -23,12 +23,14 @@ from state import (
     NotInDoubt,
     Reply,
     Run,
+    RunStatus,
     Step,
     Steps,
     Wait,
     get_run,
     get_thread,
     lineage_seeing,
+    list_runs,
     list_waits,
     read_entries,
     read_leaves,
@@ -122,9 +124,9 @@ async def resolve_step(
         value = found.resolution()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
 
-    def unit(connection: Connection) -> Reply | bytes:
+    def unit(connection: Connection) -> tuple[Reply | bytes, list[Run]]:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
-            return reply
+            return reply, []
         run = get_run(connection, caller.tenant_id, wanted)
         if value is not None:
             resolve_doubt(connection, run, step_key, value, f"key:{caller.key_id}", now_us)
@@ -132,10 +134,11 @@ async def resolve_step(
             raise NotInDoubt(step_key)
         body = msgspec.json.encode(_settled(wanted, step_key, value, found))
         record(connection, caller.tenant_id, receipt, body)
-        return body
+        return body, list_runs(connection, run.thread, status=RunStatus.PENDING)
 
-    made = await resources.database.write(unit)
-    resources.wired.doorbell.notice((wanted,))
+    made, pending = await resources.database.write(unit)
+    for each in pending:
+        resources.wired.doorbell.ring(each.run_id, each.attempts + 1)
     return once(made)
 
 
