@@ -75,4 +75,4 @@ async def texts(memory: Recollection, text: str, **fields: Any) -> Sequence[str]
     return [each.assertion.text for each in (await memory.recall(question(text, **fields))).answers]
 
 
-UNTRUSTED = {"trust": Trust.WEB, "asserted_by": "fetch"}
+UNTRUSTED: dict[str, Any] = {"trust": Trust.WEB, "asserted_by": "fetch"}

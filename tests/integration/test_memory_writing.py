@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ async def test_what_was_believed_then_is_what_was_said_then(memory: Recollection
 
 async def test_many_values_live_side_by_side(memory: Recollection) -> None:
     """A multi-valued attribute holds each of its values once."""
-    fields = {"subject": "user", "attribute": "language", "cardinality": Cardinality.MANY}
+    fields: dict[str, Any] = {"subject": "user", "attribute": "language", "cardinality": Cardinality.MANY}
     verdicts = await remembered(
         memory,
         draft("speaks Norwegian", value="no", **fields),
@@ -96,7 +97,7 @@ async def test_many_values_live_side_by_side(memory: Recollection) -> None:
 
 async def test_events_are_another_each_time(memory: Recollection) -> None:
     """The same thing happening twice is two events."""
-    fields = {"subject": "user", "attribute": "ran", "value": "10 km", "cardinality": Cardinality.EVENT}
+    fields: dict[str, Any] = {"subject": "user", "attribute": "ran", "value": "10 km", "cardinality": Cardinality.EVENT}
     verdicts = await remembered(
         memory,
         draft("ran 10 km", at=NOW - timedelta(days=8), **fields),
