@@ -24,10 +24,34 @@ from tests.architecture.sources import ROOT
 PUBLIC = {"GET /ok", "GET /ready"}
 
 HTTP = "tests/integration/http"
+THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one_that_never_was"
+#: Agents belong to the server and not to a tenant: the test says so.
+AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
 #: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
 #: A new route with an id needs its line, and its test, here.
 TENANT_TESTS = {
     "DELETE /admin/keys/{key_id}": f"{HTTP}/test_keys.py::test_a_foreign_key_looks_like_one_that_never_was",
+    "GET /assistants/{assistant_id}": AGENT_TEST,
+    "GET /assistants/{assistant_id}/graph": AGENT_TEST,
+    "GET /assistants/{assistant_id}/schemas": AGENT_TEST,
+    "GET /assistants/{assistant_id}/subgraphs": AGENT_TEST,
+    "GET /assistants/{assistant_id}/subgraphs/{namespace}": AGENT_TEST,
+    "GET /threads/{thread_id}": THREAD_TEST,
+    "PATCH /threads/{thread_id}": THREAD_TEST,
+    "DELETE /threads/{thread_id}": THREAD_TEST,
+    "POST /threads/{thread_id}/copy": THREAD_TEST,
+    "GET /threads/{thread_id}/state": THREAD_TEST,
+    "GET /threads/{thread_id}/state/{checkpoint_id}": THREAD_TEST,
+    "POST /threads/{thread_id}/state/checkpoint": THREAD_TEST,
+    "POST /threads/{thread_id}/state": THREAD_TEST,
+    "POST /threads/{thread_id}/history": THREAD_TEST,
+    "GET /threads/{thread_id}/history": THREAD_TEST,
+    "GET /threads/{thread_id}/journal": THREAD_TEST,
+    "GET /threads/{thread_id}/journal/verify": THREAD_TEST,
+    "GET /threads/{thread_id}/waits": THREAD_TEST,
+    "POST /waits/{wait_id}/answer": THREAD_TEST,
+    "GET /runs/{run_id}/steps": THREAD_TEST,
+    "POST /runs/{run_id}/steps/{step_key}/resolve": THREAD_TEST,
 }
 #: Nothing that is waited for here takes longer; a route that streams or waits has refused the odd request long before.
 ANSWER_S = 20.0
