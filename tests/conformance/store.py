@@ -1,0 +1,172 @@
+"""A state database as the conformance specs speak to it: short forms of the units, and a worker that holds threads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from state import (
+    Acceptance,
+    Claim,
+    Database,
+    Entry,
+    Hand,
+    Journal,
+    Move,
+    Offer,
+    Recorded,
+    Run,
+    RunStarted,
+    Thread,
+    TurnStarted,
+    Wait,
+    accept,
+    bury,
+    claim,
+    enrol,
+    get_run,
+    get_thread,
+    list_waits,
+    list_workers,
+    open_thread,
+    to_us,
+)
+from tests.factories import TENANT, an_offer
+
+__all__ = ["ROUTES", "Store", "real_now_us"]
+
+T = TypeVar("T")
+ROUTES = ("chat",)
+WORKER = "worker-1"
+LEASE_S = 600.0
+
+
+def real_now_us() -> int:
+    """The clock: due times and leases are judged by the database's own, so a made-up one would not do."""
+    return to_us(datetime.now(UTC))
+
+
+@dataclass
+class Store:
+    """One migrated database."""
+
+    url: str
+    database: Database
+    journal: Journal
+    now_us: Callable[[], int] = real_now_us
+    _workers: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, url: str) -> "Store":
+        """Open the database behind `url` as one more process would."""
+        # What a power cut leaves is for the crash tests; here nothing waits for the disk.
+        database = Database.open(url, synchronous="NORMAL")
+        return cls(url=url, database=database, journal=Journal(database))
+
+    async def write(self, unit: Callable[[Connection], T]) -> T:
+        """Run a unit."""
+        return await self.database.write(unit)
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        """Ask a query."""
+        return await self.database.read(query)
+
+    async def thread(self, thread_id: str | None = None, tenant_id: str = TENANT, **metadata: Any) -> Thread:
+        """A new thread, or the one that has the id."""
+        made = await self.write(
+            lambda connection: open_thread(
+                connection,
+                tenant_id=tenant_id,
+                thread_id=thread_id,
+                metadata=metadata,
+                keep_existing=True,
+                receipt=None,
+                now_us=self.now_us(),
+            )
+        )
+        assert isinstance(made, Thread)
+        return made
+
+    async def seen(self, thread: Thread) -> Thread:
+        """The thread as it is now."""
+        return await self.read(lambda connection: get_thread(connection, thread.tenant_id, thread.thread_id))
+
+    async def offer(self, offer: Offer) -> Acceptance:
+        """Offer a run."""
+        return await self.write(lambda connection: accept(connection, offer, self.now_us()))
+
+    async def accept(self, *texts: str, **changes: Any) -> Run:
+        """Have a run accepted that says `texts`, on a thread of its own unless `thread_id` names one."""
+        run = (await self.offer(an_offer(*texts, **changes))).run
+        assert run is not None
+        return run
+
+    async def run(self, run: Run) -> Run:
+        """The run as it is now."""
+        return await self.read(lambda connection: get_run(connection, run.tenant_id, run.run_id))
+
+    async def waits(self, run: Run, status: str | None = None) -> list[Wait]:
+        """The waits of the run's thread."""
+        return await self.read(lambda connection: list_waits(connection, run.thread, status=status))
+
+    async def enrol(self, worker_id: str = WORKER, ttl_s: float = LEASE_S) -> None:
+        """Begin the lease of a worker; one of a negative `ttl_s` has ended already."""
+        await self.write(lambda connection: enrol(connection, worker_id, ttl_s, "{}"))
+        self._workers.add(worker_id)
+
+    async def bury_all(self) -> None:
+        """End the leases of all workers, as after their death: what they held is claimable."""
+        seen = await self.read(list_workers)
+        await self.write(lambda connection: bury(connection, [each.worker_id for each in seen]))
+        self._workers.clear()
+
+    async def claim(
+        self, worker_id: str = WORKER, *, routes: Sequence[str] = ROUTES, count_max: int = 100, **options: Any
+    ) -> list[Claim]:
+        """Claim runs for a worker, which is enrolled if it was not."""
+        if worker_id not in self._workers:
+            await self.enrol(worker_id)
+        return await self.write(lambda connection: claim(connection, worker_id, routes, count_max, **options))
+
+    async def hold(self, run: Run, worker_id: str = WORKER) -> tuple[Claim, Hand]:
+        """Claim this run and nothing else; its hand on the journal. The run has to be the first one that is due."""
+        (claimed,) = await self.claim(worker_id, count_max=1)
+        assert claimed.run.run_id == run.run_id
+        return claimed, self.hand(claimed)
+
+    async def begun(self, *texts: str, **changes: Any) -> tuple[Claim, Hand]:
+        """An accepted run that a worker has begun, with the first two entries on disk."""
+        claimed, hand = await self.hold(await self.accept(*(texts or ("hello",)), **changes))
+        await self.begin(claimed, hand)
+        return claimed, hand
+
+    async def begin(self, claimed: Claim, hand: Hand) -> None:
+        """Put the two entries on disk with which a run begins."""
+        run = claimed.run
+        hand.note(
+            RunStarted(
+                run_id=run.run_id,
+                execution_id=run.execution_id,
+                assistant=run.assistant,
+                source="input" if run.request.messages else "continue",
+                messages=run.request.messages,
+            )
+        )
+        hand.note(TurnStarted(worker_id=str(claimed.thread.owner), attempt=run.attempts))
+        await hand.flush()
+
+    def hand(self, claimed: Claim) -> Hand:
+        """A hand on the journal of a claimed thread."""
+        return Hand(self.database, claimed.thread, run=claimed.run.number, now_us=self.now_us)
+
+    async def put(self, hand: Hand, *entries: Entry, move: Move | None = None) -> None:
+        """Note entries and put them on disk in one commit."""
+        for entry in entries:
+            hand.note(entry)
+        await hand.flush(move)
+
+    async def entries(self, thread: int) -> list[Recorded]:
+        """The journal of a thread."""
+        return await self.journal.read(thread)
