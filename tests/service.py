@@ -49,9 +49,11 @@ class Service(PrivateServer):
         """The unmodified SDK client; use it in an `async with`."""
         return get_client(url=self.url, api_key=key or self.key, timeout=TIMEOUT_S, **options)
 
-    def http(self, key: str | None = None, **options: Any) -> httpx.AsyncClient:
-        """A plain HTTP client with the key; use it in an `async with`."""
-        headers = {"x-api-key": key or self.key}
+    def http(
+        self, key: str | None = None, *, headers_too: Mapping[str, str] | None = None, **options: Any
+    ) -> httpx.AsyncClient:
+        """A plain HTTP client with the key, and with further headers; use it in an `async with`."""
+        headers = {"x-api-key": key or self.key, **(headers_too or {})}
         return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=TIMEOUT_S, **options)
 
     async def new_key(self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT) -> str:

@@ -1,0 +1,258 @@
+"""Waits over HTTP: one question for each call, one answer that counts, and the account of who gave it."""
+
+import asyncio
+import hashlib
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from app.access import Scope
+from tests.service import Service
+from tests.waiting import wait_until
+
+Asked = list[dict[str, Any]]
+FIRST = {"order_id": "A1", "amount_cents": 100}
+SECOND = {"order_id": "A2", "amount_cents": 200}
+PARALLEL = "\n".join(f"parallel refund {json.dumps(each)}" for each in (FIRST, SECOND))
+
+
+async def ask(service: Service, text: str) -> tuple[str, Asked]:
+    """A thread whose agent asks before it does what the text says; its id, and its questions as the calls stand."""
+    async with service.sdk() as sdk:
+        thread_id = (await sdk.threads.create())["thread_id"]
+        await sdk.runs.wait(thread_id, "refund", input={"messages": text})
+    return thread_id, await waits(service, thread_id)
+
+
+async def waits(service: Service, thread_id: str) -> Asked:
+    """The questions of a thread, by the step that asks."""
+    async with service.http() as http:
+        response = await http.get(f"/threads/{thread_id}/waits")
+    return sorted(response.json()["items"], key=lambda wait: str(wait["step_key"]))
+
+
+async def settled(service: Service, thread_id: str) -> list[dict[str, Any]]:
+    """The runs of a thread, oldest first, once none of them goes on."""
+    async with service.sdk() as sdk:
+
+        async def ended() -> list[Any]:
+            runs = await sdk.runs.list(thread_id, limit=100)
+            return [] if any(run["status"] in ("pending", "running") for run in runs) else list(reversed(runs))
+
+        return await wait_until(ended, description="every run of the thread to end")
+
+
+def done(service: Service, order_id: str) -> list[str]:
+    """The tools that reached the outside world for an order, in the order in which they did."""
+    effects = service.data_dir / "effects.jsonl"
+    lines = [json.loads(line) for line in effects.read_text().splitlines()] if effects.exists() else []
+    return [line["tool"] for line in lines if line["arguments"]["order_id"] == order_id]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first first", "second first"])
+@pytest.mark.parametrize("way", ["answer", "resume by id"])
+async def test_an_answer_goes_to_the_call_that_asked(service: Service, order: tuple[int, int], way: str) -> None:
+    """Two calls of one reply ask two questions; no to the first and yes to the second, in either order."""
+    tag = f"{way[0]}{order[0]}"
+    text = PARALLEL.replace("A1", f"one-{tag}").replace("A2", f"two-{tag}")
+    thread_id, asked = await ask(service, text)
+    answers = [False, True]
+    async with service.http() as http, service.sdk() as sdk:
+        for index in order:
+            if way == "answer":
+                response = await http.post(f"/waits/{asked[index]['wait_id']}/answer", json={"answer": answers[index]})
+                assert response.status_code == 200
+            else:
+                command: Any = {"resume": {asked[index]["wait_id"]: answers[index]}}
+                await sdk.runs.create(thread_id, "refund", command=command)
+            await settled(service, thread_id)
+        told = await sdk.threads.get_state(thread_id)
+
+    results = [each["content"] for each in told["values"]["messages"] if each["type"] == "tool"]  # type: ignore[call-overload]
+    assert len({wait["wait_id"] for wait in asked}) == 2
+    assert results[0] == "A person refused this call."
+    assert json.loads(results[1])["refunded"] is True
+    assert (done(service, f"one-{tag}"), done(service, f"two-{tag}")) == ([], ["refund"])
+
+
+async def test_a_question_keeps_its_id_and_says_what_was_shown_and_who_answered_when(service: Service) -> None:
+    """The digest is that of the arguments which are then used; the actor is the key that answered."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "seen", "amount_cents": 5}')
+    approver = await service.new_key(Scope.APPROVE)
+
+    async with service.http(approver) as http:
+        answered = await http.post(f"/waits/{asked['wait_id']}/answer", json={"answer": {"approve": True}})
+    await settled(service, thread_id)
+    (wait,) = await waits(service, thread_id)
+
+    shown = json.dumps({"arguments": asked["arguments"], "tool": "refund"}, sort_keys=True, separators=(",", ":"))
+    assert asked["shown_digest"] == hashlib.sha256(shown.encode()).hexdigest()
+    assert {**wait, **dict.fromkeys(("status", "answer", "answered_by", "answered_at"))} == {
+        **asked,
+        **dict.fromkeys(("status", "answer", "answered_by", "answered_at")),
+    }
+    assert (asked["status"], wait["status"], wait["answer"]) == ("open", "answered", {"approve": True})
+    assert wait["answered_by"] == f"key:{approver.split('_')[1]}"
+    assert wait["opened_at"] < wait["answered_at"]
+    assert (answered.json()["wait_id"], answered.json()["thread_id"]) == (wait["wait_id"], thread_id)
+
+
+async def test_questions_and_their_ids_survive_a_kill(start_service: Any) -> None:
+    """They are rows and entries, not something a process remembers."""
+    service = start_service()
+    thread_id, asked = await ask(service, PARALLEL)
+
+    service.restart()
+
+    assert await waits(service, thread_id) == asked
+    async with service.sdk() as sdk:
+        interrupts = (await sdk.threads.get(thread_id))["interrupts"]
+    assert [[each["id"] for each in found] for found in interrupts.values()] == [[wait["wait_id"] for wait in asked]]
+
+
+async def at_once(service: Service, path: str, body: Any, count: int, key: str | None) -> list[httpx.Response]:
+    """The answers to requests that wait for each other at a barrier; every second one carries the key."""
+    barrier = asyncio.Barrier(count)
+
+    async def post(number: int) -> httpx.Response:
+        headers = {"idempotency-key": key} if key and number % 2 else {}
+        async with service.http(headers_too=headers) as http:
+            await http.get("/ok")
+            await barrier.wait()
+            return await http.post(path, json=body)
+
+    return list(await asyncio.gather(*(post(number) for number in range(count))))
+
+
+@pytest.mark.parametrize("way", ["answer", "resume"])
+async def test_twenty_answers_at_once_are_one(service: Service, way: str) -> None:
+    """Half of them with one key: one goes on, whoever has its key is told the same, everybody else 409."""
+    order_id = f"rush-{way}"
+    thread_id, (asked,) = await ask(service, f'call refund {{"order_id": "{order_id}", "amount_cents": 5}}')
+    path, body = {
+        "answer": (f"/waits/{asked['wait_id']}/answer", {"answer": True}),
+        "resume": (f"/threads/{thread_id}/runs", {"assistant_id": "refund", "command": {"resume": True}}),
+    }[way]
+
+    responses = await at_once(service, path, body, 20, f"k-{way}")
+    runs = await settled(service, thread_id)
+
+    won = [each for each in responses if each.status_code == 200]
+    with_key = [each for each in responses if "idempotency-key" in each.request.headers]
+    lost = [each for each in responses if each.status_code != 200]
+    assert len({each.json()["run_id"] for each in won}) == 1
+    assert len([each for each in won if "idempotent-replayed" not in each.headers]) == 1
+    assert {each.status_code for each in lost} <= {409}
+    # Either the key won, and all that have it are told so, or one without it did, and nobody else is.
+    assert len(won) == (len(with_key) if "idempotency-key" in won[0].request.headers else 1)
+    assert (len(runs), done(service, order_id)) == (2, ["refund"])
+
+
+async def test_a_late_answer_is_told_that_the_first_one_stands(service: Service) -> None:
+    """Another answer changes nothing, and neither does the same one."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "late", "amount_cents": 5}')
+    path = f"/waits/{asked['wait_id']}/answer"
+    async with service.http() as http:
+        assert (await http.post(path, json={"answer": False})).status_code == 200
+        late = [await http.post(path, json={"answer": answer}) for answer in (True, False)]
+    await settled(service, thread_id)
+
+    assert [(each.status_code, each.json()["code"]) for each in late] == [(409, "already_answered")] * 2
+    assert done(service, "late") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"answer": None},
+        {"answer": "yes"},
+        {"answer": 1},
+        {"answer": {"approve": True, "by": "me"}},
+        {"approve": True},
+    ],
+)
+async def test_an_answer_that_is_none_leaves_the_question_open(service: Service, body: Any) -> None:
+    """422, and nobody was refused or paid."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "vague", "amount_cents": 5}')
+    async with service.http() as http:
+        response = await http.post(f"/waits/{asked['wait_id']}/answer", json=body)
+
+    assert response.status_code == 422
+    assert [wait["status"] for wait in await waits(service, thread_id)] == ["open"]
+
+
+async def test_a_key_that_runs_agents_does_not_answer_for_people(service: Service) -> None:
+    """The scope `approve` is another one: neither an answer nor a resume passes with `run` alone."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "self", "amount_cents": 5}')
+    runner = await service.new_key(Scope.RUN, Scope.READ)
+
+    async with service.http(runner) as http:
+        answer = await http.post(f"/waits/{asked['wait_id']}/answer", json={"answer": True})
+        resume = await http.post(
+            f"/threads/{thread_id}/runs", json={"assistant_id": "refund", "command": {"resume": True}}
+        )
+
+    assert (answer.status_code, resume.status_code) == (403, 403)
+    assert [wait["status"] for wait in await waits(service, thread_id)] == ["open"]
+
+
+async def test_a_conversation_that_goes_on_takes_its_question_back(service: Service) -> None:
+    """Whoever answers afterwards is told; the call was not made, and the model heard so."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "moved", "amount_cents": 5}')
+    async with service.sdk() as sdk, service.http() as http:
+        await sdk.runs.wait(thread_id, "refund", input={"messages": "never mind"})
+        response = await http.post(f"/waits/{asked['wait_id']}/answer", json={"answer": True})
+
+    assert (response.status_code, response.json()["code"]) == (409, "already_answered")
+    assert [wait["status"] for wait in await waits(service, thread_id)] == ["superseded"]
+    assert done(service, "moved") == []
+
+
+async def test_arguments_that_are_written_over_are_asked_about_anew(service: Service) -> None:
+    """What is approved is what was shown: another amount is another question, and the old one is void."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "edited", "amount_cents": 5}')
+    async with service.sdk() as sdk, service.http() as http:
+        reply = (await sdk.threads.get_state(thread_id))["values"]["messages"][-1]  # type: ignore[call-overload]
+        reply["tool_calls"][0]["args"]["amount_cents"] = 7
+        await sdk.threads.update_state(thread_id, {"messages": [reply]}, as_node="model")
+        old = await http.post(f"/waits/{asked['wait_id']}/answer", json={"answer": True})
+        await sdk.runs.wait(thread_id, "refund")
+        (again,) = [wait for wait in await waits(service, thread_id) if wait["status"] == "open"]
+        await http.post(f"/waits/{again['wait_id']}/answer", json={"answer": True})
+        await settled(service, thread_id)
+        last = (await sdk.threads.get_state(thread_id))["values"]["messages"][-1]  # type: ignore[call-overload]
+
+    assert old.status_code == 409
+    assert again["arguments"]["amount_cents"] == 7
+    assert again["wait_id"] != asked["wait_id"]
+    assert again["shown_digest"] != asked["shown_digest"]
+    assert '"amount_cents":7' in last["content"]
+
+
+async def test_waits_are_walked_once_each_in_both_directions(service: Service) -> None:
+    """Three to a page, some opened at one instant; a cursor belongs to its thread and its filter."""
+    calls = "\n".join(f'parallel refund {{"order_id": "w{number}", "amount_cents": 5}}' for number in range(8))
+    thread_id, asked = await ask(service, calls)
+    path, ids = f"/threads/{thread_id}/waits", sorted(wait["wait_id"] for wait in asked)
+    async with service.http() as http:
+
+        async def page(**query: Any) -> Any:
+            return (await http.get(path, params={"limit": 3, **query})).json()
+
+        pages = [await page()]
+        while pages[-1]["next"]:
+            pages.append(await page(cursor=pages[-1]["next"]))
+        back = [pages[-1]]
+        while back[-1]["previous"]:
+            back.append(await page(cursor=back[-1]["previous"]))
+        filtered = await page(cursor=pages[0]["next"], status="open")
+        none = await page(status="answered")
+
+    forward = [wait["wait_id"] for each in pages for wait in each["items"]]
+    assert sorted(forward) == ids
+    assert [wait["wait_id"] for each in reversed(back) for wait in each["items"]] == forward
+    assert filtered["code"] == "bad_cursor"
+    assert none["items"] == []
