@@ -1,0 +1,38 @@
+"""Waiting for the schema: a process of many begins when the one that migrates is done, and says what it waits for."""
+
+import logging
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from workers import schema
+from workers.schema import await_schema
+
+
+async def test_it_waits_and_says_each_reason_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """First the database does not answer, then it lacks something, then it lacks nothing."""
+    monkeypatch.setattr(schema, "POLL_S", 0.0)
+    answers: list[list[str] | Exception] = [
+        OperationalError("SELECT 1", {}, Exception("connection refused\nis it running?")),
+        OperationalError("SELECT 1", {}, Exception("connection refused\nis it running?")),
+        ["state is at revision None, needed is v0001"],
+        ["state is at revision None, needed is v0001"],
+        [],
+    ]
+
+    def gaps() -> list[str]:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with caplog.at_level(logging.WARNING):
+        await_schema(gaps)
+
+    assert answers == []
+    first, second = caplog.messages
+    assert first == "waiting for the state database: connection refused"
+    assert "revision None" in second
+    assert "threadmark migrate" in second
