@@ -28,7 +28,16 @@ def sqlite_state_url(migrated_sqlite: Path, tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.fixture(params=["sqlite"])
+@pytest.fixture
+def postgresql_state_url(postgres_url: str) -> str:
+    """The address of an empty, migrated PostgreSQL database that is this test's own."""
+    engine = open_engine(postgres_url, write=True)
+    migrate(engine)
+    engine.dispose()
+    return postgres_url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 def state_url(request: pytest.FixtureRequest) -> str:
     """The address of an empty, migrated database, of each kind in turn: fixture `<kind>_state_url`."""
     return str(request.getfixturevalue(f"{request.param}_state_url"))
