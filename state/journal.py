@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, select
 
 from state import chain, tables
 from state.append import Append
@@ -215,7 +215,6 @@ def _verify(connection: Connection, thread: Thread) -> list[Damage]:
         if row.seq != expected:
             damages.append(Damage(expected, f"missing; the next entry is {row.seq}"))
             expected = row.seq
-        payload = row.erased if row.payload is None else chain.payload_digest(row.salt, row.payload)
         digest = chain.link(
             previous,
             thread_id=thread.thread_id,
@@ -225,7 +224,7 @@ def _verify(connection: Connection, thread: Thread) -> list[Damage]:
             fence=row.fence,
             at_us=row.at,
             kind=row.kind,
-            payload=payload or b"",
+            payload=_payload_digest(row),
         )
         if digest != row.digest:
             damages.append(Damage(row.seq, "its content is not what was recorded, or an entry before it changed"))
@@ -235,3 +234,14 @@ def _verify(connection: Connection, thread: Thread) -> list[Damage]:
     elif previous != head.head_digest:
         damages.append(Damage(expected, "the head names another last entry"))
     return damages
+
+
+def _payload_digest(row: Row[Any]) -> bytes:
+    if row.payload is None:
+        return _bytes(row.erased)
+    return chain.payload_digest(_bytes(row.salt), _bytes(row.payload))
+
+
+def _bytes(column: bytes | str | None) -> bytes:
+    """What stands in a column, whatever somebody put there: SQLite keeps the text that an edit by hand leaves behind."""
+    return column.encode() if isinstance(column, str) else column or b""
