@@ -52,9 +52,15 @@ class Doom:
         self._text, self._counts = text, Counter()
         self._plan = parse_plan(text) if text else None
         if isinstance(self._plan, AfterDelay):
-            timer = threading.Timer(self._plan.delay_ms / 1000, die)
+            timer = threading.Timer(self._plan.delay_ms / 1000, self._die_of, [text])
             timer.daemon = True
             timer.start()
+
+    def _die_of(self, text: str) -> None:
+        with self._lock:
+            self._read_plan()
+            if self._text == text:
+                die()
 
     def _die_if_due(self, when: str, points: tuple[Point, ...], counts: Mapping[Point, int]) -> None:
         plan = self._plan

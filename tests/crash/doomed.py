@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,15 +17,13 @@ from typing import Any, Self
 import httpx2
 
 from examples.refund.effects import EFFECTS_FILE
-from tests.crash.launcher import PLAN_VARIABLE
-from tests.crash.plan import KillPlan
-from tests.daemon import Identity, free_port, launched
-from tests.waiting import wait_until
+from tests.crash.client import Client
+from tests.crash.launching import Child, Launcher
+from tests.crash.plan import PLAN_VARIABLE, KillPlan
+from tests.daemon import free_port
 
-__all__ = ["Death", "DoomedServer", "Launcher"]
+__all__ = ["Death", "DoomedServer"]
 
-ROOT = Path(__file__).parents[2]
-LAUNCH_S_MAX = 60.0
 START_S_MAX = 30.0
 END_S_MAX = 20.0
 PROBE_S_MAX = 5.0
@@ -42,59 +40,6 @@ class Death:
     line_count: int
 
 
-class Launcher:
-    """The process that forks servers (see `launcher`), one after the other."""
-
-    def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def launch(self, order: Mapping[str, Any]) -> int:
-        """Start a server; its process id."""
-        process = self._running
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(order).encode() + b"\n")
-        await process.stdin.drain()
-        return (await self._hear())["pid"]
-
-    async def await_end(self) -> int:
-        """The exit code of the server that was launched last; negative: the signal that ended it."""
-        return (await self._hear())["code"]
-
-    async def _hear(self) -> dict[str, int]:
-        stdout = self._running.stdout
-        assert stdout is not None
-        line = await stdout.readline()
-        assert line, "the launcher is gone"
-        heard: dict[str, int] = json.loads(line)
-        return heard
-
-    @property
-    def _running(self) -> asyncio.subprocess.Process:
-        assert self._process is not None, "enter the launcher before you use it"
-        return self._process
-
-    async def __aenter__(self) -> Self:
-        command = launched([sys.executable, "-m", "tests.crash.launcher"], Identity.own(), signal.SIGKILL)
-        pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, cwd=ROOT, start_new_session=True
-        )
-        async with asyncio.timeout(LAUNCH_S_MAX):
-            await self._hear()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        process = self._running
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            async with asyncio.timeout(END_S_MAX):
-                await process.wait()
-        except TimeoutError:
-            process.kill()
-            await process.wait()
-
-
 class DoomedServer:
     """One `threadmark serve` after the other, on one port, over one data directory.
 
@@ -106,10 +51,11 @@ class DoomedServer:
         self.port = free_port()
         self.deaths: list[Death] = []
         self.ready_at_s: list[float] = []
-        self.pid: int | None = None
+        self.plans: deque[KillPlan] = deque()  #: how those die that `kept_alive` starts, one after the other
         self._environment = dict(environment or {})
         self._launcher = launcher
-        self._ended: asyncio.Task[int] | None = None
+        self._kept = asyncio.Event()
+        self._child: Child | None = None
 
     @property
     def data_dir(self) -> Path:
@@ -139,7 +85,7 @@ class DoomedServer:
 
     async def opens(self, key: str) -> bool:
         """Whether the key opens the API."""
-        async with httpx2.AsyncClient(base_url=self.url, timeout=PROBE_S_MAX) as client:
+        async with httpx2.AsyncClient(base_url=self.url, timeout=PROBE_S_MAX, verify=False) as client:
             response = await client.get("/info", headers={"x-api-key": key})
         return response.status_code == httpx2.codes.OK
 
@@ -154,53 +100,63 @@ class DoomedServer:
 
     async def start(self) -> bool:
         """Start the server; True when it answers, False when it died before."""
-        order = {
-            "arguments": ["serve", "--host", "127.0.0.1", "--port", str(self.port), "--data-dir", str(self.data_dir)],
-            "environment": {PLAN_VARIABLE: str(self._plan_file), **self._environment},
-            "log": str(self.folder / "server.log"),
-        }
-        self.pid = await self._launcher.launch(order)
-        self._ended = asyncio.create_task(self._launcher.await_end())
+        serve = ["serve", "--host", "127.0.0.1", "--port", str(self.port), "--data-dir", str(self.data_dir)]
+        environment = {PLAN_VARIABLE: str(self._plan_file), **self._environment}
+        self._child = await self._launcher.launch(serve, environment, self.folder / "server.log")
         return await self._answers()
 
     async def end(self, by: signal.Signals = signal.SIGKILL) -> Death:
         """Send the signal, and return when the process is gone."""
-        if self.pid is not None:
-            os.kill(self.pid, by)
+        self.send(by)
         return await self.gone()
 
     async def gone(self) -> Death:
         """How it ended, once it has."""
-        assert self._ended is not None, "the server was never started"
-        code = await asyncio.shield(self._ended)
-        if not self.deaths or self.pid is not None:
-            self.pid = None
-            self.deaths.append(Death(code, time.time(), len(self.effects())))
+        if self._child is not None:
+            child = self._child
+            code = await asyncio.shield(child.ended)
+            if self._child is child:
+                self._child = None
+                self.deaths.append(Death(code, time.time(), len(self.effects())))
         return self.deaths[-1]
 
     @contextlib.asynccontextmanager
-    async def kept_alive(self) -> AsyncIterator[None]:
-        """Have it running, and started again without a plan as soon as it dies."""
-        await self.start()
+    async def kept_alive(self) -> AsyncIterator[Client]:
+        """Have it running, and started again as soon as it dies, with the next of `plans`; a client to talk to it."""
+        assert await self.start(), f"the server does not start:\n{self.log}"
+        self._kept.set()
         keeper = asyncio.create_task(self._keep())
         try:
-            yield
+            async with Client(self.url, self.key) as client:
+                yield client
         finally:
-            keeper.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await keeper
+            self._kept.clear()
+            self.send(signal.SIGKILL)
+            await keeper
 
     async def _keep(self) -> None:
         while True:
-            await self.gone()
-            self.plan(None)
+            death = await self.gone()
+            if not self._kept.is_set():
+                return
+            assert death.code in (-signal.SIGKILL, 0), f"the server ended with {death.code}:\n{self.log}"
+            self.plan(self.plans.popleft() if self.plans else None)
             await self.start()
+            if not self._kept.is_set():
+                self.send(signal.SIGKILL)
+
+    def send(self, by: signal.Signals) -> None:
+        """Send the signal, without waiting for what comes of it."""
+        if self._child is not None and not self._child.ended.done():
+            # It may have died this very moment.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child.pid, by)
 
     async def _answers(self) -> bool:
-        assert self._ended is not None
-        deadline = time.monotonic() + START_S_MAX
-        async with httpx2.AsyncClient(base_url=self.url, timeout=PROBE_S_MAX) as client:
-            while not self._ended.done():
+        assert self._child is not None
+        ended, deadline = self._child.ended, time.monotonic() + START_S_MAX
+        async with httpx2.AsyncClient(base_url=self.url, timeout=PROBE_S_MAX, verify=False) as client:
+            while not ended.done():
                 with contextlib.suppress(httpx2.TransportError):
                     if (await client.get("/ok")).status_code == httpx2.codes.OK:
                         self.ready_at_s.append(time.time())
@@ -217,12 +173,7 @@ class DoomedServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self.pid is not None:
+        if self._child is not None:
             async with asyncio.timeout(END_S_MAX):
                 await self.end()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-async def died(server: DoomedServer, count: int) -> None:
-    """Return when the server has died that many times."""
-    await wait_until(lambda: len(server.deaths) >= count, description=f"death {count} of the server")

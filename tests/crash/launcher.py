@@ -1,57 +1,103 @@
 """Starts real servers that die as planned: `python -m tests.crash.launcher`, told what to do by lines of JSON.
 
-It imports the product once and forks for each start, so that hundreds of starts cost no more than their work. A start
-is one line in, `{"arguments": ["serve", …], "environment": {…}, "log": "path"}`, and two lines out: `{"pid": n}` at
-once, and `{"code": n}` when the process has ended (negative: the signal that ended it). The child runs the entry of
-the command `threadmark`. CRASH_PLAN in its environment names the file in which its kill plan is, or may appear later.
+It imports the product once and forks for each start, so that hundreds of starts cost no more than their work. An order
+is one line in, `{"name": "1", "arguments": ["serve", …], "environment": {…}, "log": "path"}`, and two lines out:
+`{"name": "1", "pid": n}` at once, and `{"name": "1", "code": n}` when the process has ended (negative: the signal that
+ended it). The child runs the entry of the command `threadmark`. PLAN_VARIABLE in its environment names the file in
+which its kill plan is, or may appear later.
 """
 
+import asyncio
 import ctypes
 import json
 import os
+import select
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NoReturn
 
 # Before the first fork, and more than the entry needs at once: what is imported here no child imports again.
 import examples.registry  # noqa: F401
 from app import cli
+from state import Message
 from tests.crash.doom import Doom, bring_upon
+from tests.crash.plan import PLAN_VARIABLE
 from tests.launch import PR_SET_PDEATHSIG
+from workers.models.choice import create_model
+from workers.models.exchange import ModelRequest
 
-__all__ = ["PLAN_VARIABLE", "main"]
+__all__ = ["main"]
 
-PLAN_VARIABLE = "CRASH_PLAN"
+READ_BYTES = 65_536
 
 
 def main() -> None:
-    """Serve one start after the other, until the input ends."""
+    """Start what is ordered and tell what has ended, until the input ends."""
+    asyncio.run(_warm_up())
+    bell, rung = _bell_of_ends()
+    names: dict[int, str] = {}
+    unread = b""
     _say({"ready": os.getpid()})
-    for line in sys.stdin:
-        order = json.loads(line)
-        pid = os.fork()
+    while True:
+        heard, _, _ = select.select([0, bell], [], [])
+        if bell in heard:
+            os.read(bell, READ_BYTES)
+            _tell_ends(names)
+        if 0 in heard:
+            data = os.read(0, READ_BYTES)
+            if not data:
+                return
+            *orders, unread = (unread + data).split(b"\n")
+            for order in map(json.loads, orders):
+                if (pid := os.fork()) == 0:
+                    _become(order, [bell, rung])
+                names[pid] = order["name"]
+                _say({"name": order["name"], "pid": pid})
+
+
+async def _warm_up() -> None:
+    """Call a model once: what that reads and builds, the children find done."""
+    model = create_model()
+    hello = Message(id="message-1", type="human", content="hello")
+    await model.reply(ModelRequest(messages=(hello,), idempotency_key="warm-up"), lambda piece: None)
+    await model.close()
+
+
+def _bell_of_ends() -> tuple[int, int]:
+    """A pipe that becomes readable when a child has ended."""
+    bell, rung = os.pipe()
+    os.set_blocking(rung, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(rung)
+    return bell, rung
+
+
+def _tell_ends(names: dict[int, str]) -> None:
+    while names:
+        pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:
-            _become(order["arguments"], order["environment"], Path(order["log"]))
-        _say({"pid": pid})
-        _, status = os.waitpid(pid, 0)
-        _say({"code": os.waitstatus_to_exitcode(status)})
+            return
+        _say({"name": names.pop(pid), "code": os.waitstatus_to_exitcode(status)})
 
 
-def _say(answer: Mapping[str, int]) -> None:
+def _say(answer: Mapping[str, Any]) -> None:
     print(json.dumps(answer), flush=True)
 
 
-def _become(arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-    """Be the server, in the child; never returns."""
+def _become(order: Mapping[str, Any], inherited: list[int]) -> NoReturn:
+    """Be the server, in the child."""
     code = 1
     try:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         _tie_to_parent()
-        _take_over(log)
-        os.environ.update(environment)
-        if PLAN_VARIABLE in environment:
-            bring_upon(Doom(Path(environment[PLAN_VARIABLE])))
-        code = cli.main(arguments)
+        _take_over(Path(order["log"]), inherited)
+        os.environ.update(order["environment"])
+        if PLAN_VARIABLE in os.environ:
+            bring_upon(Doom(Path(os.environ[PLAN_VARIABLE])))
+        code = cli.main(order["arguments"])
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:
@@ -68,7 +114,9 @@ def _tie_to_parent() -> None:
     os.setsid()
 
 
-def _take_over(log: Path) -> None:
+def _take_over(log: Path, inherited: list[int]) -> None:
+    for each in inherited:
+        os.close(each)
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal, cast
 
-__all__ = ["AfterDelay", "AroundPoint", "KillPlan", "Point", "around_each", "parse_plan"]
+__all__ = ["PLAN_VARIABLE", "AfterDelay", "AroundPoint", "KillPlan", "Point", "When", "at_each", "parse_plan"]
+
+#: The launcher's children find the name of the file with their plan in it.
+PLAN_VARIABLE = "CRASH_PLAN"
 
 #: `write`: a commit of the journal's writer that changed something; `commit`: any commit on any connection;
 #: `effect`: a line of the effects file.
 Point = Literal["write", "commit", "effect"]
+When = Literal["before", "after"]
 
 _AROUND = re.compile(r"(before|after) (write|commit|effect) (\d+)")
 _DELAY = re.compile(r"after (\d+) ms")
@@ -20,7 +24,7 @@ _DELAY = re.compile(r"after (\d+) ms")
 class AroundPoint:
     """Die right before or right after the `nth` point of this kind, counted from 1 since the plan came."""
 
-    when: Literal["before", "after"]
+    when: When
     point: Point
     nth: int
 
@@ -41,18 +45,16 @@ class AfterDelay:
 KillPlan = AroundPoint | AfterDelay
 
 
-def around_each(point: Point) -> Iterator[AroundPoint]:
-    """Before and after the first, the second, and so on without end."""
-    for nth in count(1):
-        yield AroundPoint("before", point, nth)
-        yield AroundPoint("after", point, nth)
+def at_each(when: When, point: Point) -> Iterator[AroundPoint]:
+    """Before, or after, the first, the second, and so on without end."""
+    return (AroundPoint(when, point, nth) for nth in count(1))
 
 
 def parse_plan(text: str) -> KillPlan:
     """The plan that `str` of it spells. Raises ValueError."""
     if (around := _AROUND.fullmatch(text)) is not None:
         when, point, nth = around.groups()
-        return AroundPoint(cast("Literal['before', 'after']", when), cast("Point", point), int(nth))
+        return AroundPoint(cast("When", when), cast("Point", point), int(nth))
     if (delay := _DELAY.fullmatch(text)) is not None:
         return AfterDelay(int(delay[1]))
     raise ValueError(f"{text!r} is no kill plan; examples: 'before write 3', 'after effect 1', 'after 250 ms'")

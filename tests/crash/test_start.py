@@ -2,18 +2,22 @@
 
 import signal
 
-from tests.crash.doomed import DoomedServer, Launcher
-from tests.crash.plan import around_each
+import pytest
+
+from tests.crash.doomed import DoomedServer
+from tests.crash.launching import Launcher
+from tests.crash.plan import When, at_each
 
 #: Migrations of each package, the first key, the worker's lease: fewer commits would mean that none is counted.
-KILL_COUNT_MIN = 6
+KILL_COUNT_MIN = 3
 
 
-async def test_a_first_start_that_is_killed_around_any_commit_is_no_obstacle_to_the_next() -> None:
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_first_start_that_is_killed_around_any_commit_is_no_obstacle_to_the_next(when: When) -> None:
     """Whatever the first start has committed when it dies, the second finishes, and the key in the file works."""
     killed_count = 0
     async with Launcher() as launcher:
-        for plan in around_each("commit"):
+        for plan in at_each(when, "commit"):
             async with DoomedServer(launcher) as server:
                 server.plan(plan)
                 if await server.start():

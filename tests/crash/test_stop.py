@@ -1,0 +1,82 @@
+"""SIGTERM in the middle of a turn: the server ends by itself, nothing is lost, and the next one goes on."""
+
+import asyncio
+import signal
+from dataclasses import dataclass
+
+from tests.crash.checker import violations
+from tests.crash.doomed import Death, DoomedServer
+from tests.crash.launching import Launcher
+from tests.crash.story import Plot, tell
+from tests.waiting import wait_until
+
+WITHIN_GRACE_MS = 400
+BEYOND_GRACE_MS = 3_000
+STOP_S_MAX = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stopped:
+    """A story during which the server was told to stop, and what it came to."""
+
+    code: int
+    attempts: list[int]  #: of the slow tool
+    resolutions: list[str]
+
+
+async def _stop(launcher: Launcher, tool: str, delay_ms: int, *signals: signal.Signals) -> Stopped:
+    """Send the signals, one after the other, while the slow tool is being called; the story holds all the same."""
+    plot = Plot(order_id="slow", slow=tool, delay_ms=delay_ms)
+    async with DoomedServer(launcher) as server, server.kept_alive() as client:
+        expected = await tell(client, Plot(order_id="uninterrupted"), server.effects)
+        telling = asyncio.create_task(tell(client, plot, server.effects))
+        await wait_until(lambda: _attempts(server, plot), description=f"a call of {tool}", timeout_s=30)
+        for each in signals:
+            server.send(each)
+        await wait_until(lambda: server.deaths, description="the end of the server", timeout_s=STOP_S_MAX)
+        told = await telling
+        assert violations(told, server.effects(), server.deaths, expected) == []
+        return Stopped(code=server.deaths[0].code, attempts=_attempts(server, plot), resolutions=told.resolutions)
+
+
+def _attempts(server: DoomedServer, plot: Plot) -> list[int]:
+    lines = [each for each in server.effects() if each["arguments"]["order_id"] == plot.order_id]
+    return [each["attempt"] for each in lines if each["tool"] == plot.slow]
+
+
+async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest() -> None:
+    """A call that ends in time is recorded and never made again; another is made again, or in doubt if it is `once`."""
+    async with Launcher() as launcher:
+        finished, repeated, doubted = await asyncio.gather(
+            _stop(launcher, "refund", WITHIN_GRACE_MS, signal.SIGTERM),
+            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM),
+            _stop(launcher, "refund", BEYOND_GRACE_MS, signal.SIGTERM),
+        )
+
+    assert finished == Stopped(code=0, attempts=[1], resolutions=[])
+    assert repeated == Stopped(code=0, attempts=[1, 2], resolutions=[])
+    assert doubted == Stopped(code=0, attempts=[1], resolutions=["happened"])
+
+
+async def test_a_stop_that_is_cut_short_loses_nothing() -> None:
+    """Whoever has no patience with a stop, and signals again or kills, finds the story where it was."""
+    async with Launcher() as launcher:
+        twice, killed = await asyncio.gather(
+            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM, signal.SIGTERM),
+            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM, signal.SIGKILL),
+        )
+
+    assert twice == Stopped(code=0, attempts=[1, 2], resolutions=[])
+    assert killed == Stopped(code=-signal.SIGKILL, attempts=[1, 2], resolutions=[])
+
+
+async def test_an_idle_server_stops_and_says_that_all_is_well() -> None:
+    """Without anything to finish the exit code is 0, after SIGTERM and after SIGINT."""
+    async with Launcher() as launcher, DoomedServer(launcher) as server:
+        ends: list[Death] = []
+        for each in (signal.SIGTERM, signal.SIGINT):
+            await server.start()
+            async with asyncio.timeout(STOP_S_MAX):
+                ends.append(await server.end(each))
+
+    assert [end.code for end in ends] == [0, 0]
