@@ -243,5 +243,5 @@ def _payload_digest(row: Row[Any]) -> bytes:
 
 
 def _bytes(column: bytes | str | None) -> bytes:
-    """What stands in a column, whatever somebody put there: SQLite keeps the text that an edit by hand leaves behind."""
+    """What stands in a column, whatever is there: SQLite keeps the text that an edit by hand leaves behind."""
     return column.encode() if isinstance(column, str) else column or b""
