@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms
+from compaction.atoms.language import guess_language
 from compaction.clauses import Clause, extract_clauses, sentences
 from compaction.source import SourceEntry
 
@@ -28,8 +29,10 @@ class PartAnalysis(msgspec.Struct, frozen=True):
 
 def analyse_text(text: str) -> TextAnalysis:
     """Atoms, clauses and sentences of a text."""
-    spans = sentences(text)
-    return TextAnalysis(tuple(extract_atoms(text)), tuple(extract_clauses(text, spans)), tuple(spans))
+    spans, language = sentences(text), guess_language(text)
+    return TextAnalysis(
+        tuple(extract_atoms(text, language)), tuple(extract_clauses(text, spans, language)), tuple(spans)
+    )
 
 
 def analyse(entry: SourceEntry) -> tuple[PartAnalysis, ...]:
@@ -42,6 +45,7 @@ class Analyses:
 
     def __init__(self, known: Iterable[tuple[str, tuple[PartAnalysis, ...]]] = ()) -> None:
         self._by_digest = dict(known)
+        self._by_object: dict[int, tuple[SourceEntry, tuple[PartAnalysis, ...]]] = {}
         self.added: dict[str, tuple[PartAnalysis, ...]] = {}  #: by digest; what a store has yet to keep
 
     @staticmethod
@@ -51,8 +55,13 @@ class Analyses:
 
     def of(self, entry: SourceEntry) -> tuple[PartAnalysis, ...]:
         """The entry's analysis, made now if nobody made it before."""
+        seen = self._by_object.get(id(entry))
+        if seen is not None and seen[0] is entry:
+            return seen[1]
         key = self.key(entry)
         known = self._by_digest.get(key)
         if known is None:
             known = self._by_digest[key] = self.added[key] = analyse(entry)
+        # The entry is held with it, so that its id is not given to another one.
+        self._by_object[id(entry)] = (entry, known)
         return known

@@ -34,7 +34,7 @@ class Trust(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the most trusted."""
-        return list(Trust).index(self)
+        return _RANKS[self]
 
 
 class PartKind(StrEnum):
@@ -132,6 +132,7 @@ class SourceEntry(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()
 
 
+_RANKS = {trust: rank for rank, trust in enumerate(Trust)}
 _TRUST_OF_ROLE = {
     Role.SYSTEM: Trust.OPERATOR,
     Role.HUMAN: Trust.USER,

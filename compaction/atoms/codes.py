@@ -7,7 +7,7 @@ import unicodedata
 
 from compaction.atoms.atom import AtomClass
 from compaction.atoms.taken import Canvas
-from compaction.wordlead import word_lead, words
+from compaction.wordlead import words
 
 __all__ = ["find_backticks", "find_hashes", "find_identifiers", "find_references", "find_uuids", "looks_like_command"]
 
@@ -22,16 +22,22 @@ _REFERENCE = re.compile(
 )
 _GHSA = re.compile(r"GHSA(?:-[0-9a-z]{4}){3}(?![A-Za-z0-9_À-ɏ])")
 _NUMBER_SIGN = re.compile(r"[#№＃](?<![A-Za-z0-9_&/#][#№＃])[ ]?\d{1,12}+(?![A-Za-z0-9_.][A-Za-z0-9_])")
-_LABELS = (
-    "Order order Ticket ticket Invoice invoice Case case PR Issue issue Bestellung bestellung Rechnung rechnung Facture"
-    " facture Commande commande Pedido pedido Factura factura Auftrag Vorgang Ticketnummer Rechnungsnummer Kundennummer"
-    " Bestellnummer RFC PEP 订单 订单号 工单 发票 单号 编号 注文 注文番号 請求書 伝票 チケット"
+_LABELS = frozenset(
+    words("""
+    order ticket invoice case pr issue bestellung rechnung facture commande pedido factura auftrag vorgang ticketnummer
+    rechnungsnummer kundennummer bestellnummer rfc pep
+    """)
 )
-_LABELLED = re.compile(
-    word_lead(_LABELS.split())
-    + r"[ ]?(?:[Nn]o\.?|[Nn]r\.?|[Nn]ummer|[Nn]umber|[Nn]º|n°|[Nn]úmero|[Nn]uméro|[Ii][Dd]|号|番号|编号)?[:： ]{0,2}"
-    r"(?P<id>[A-Z]{0,4}[\-]?\d[A-Z0-9\-]{2,15}+)(?![A-Za-z0-9_.,/]\d|[a-z])"
+_LABELS_CJK = tuple(
+    label + number
+    for label in words("订单 工单 发票 单 编 注文 請求書 伝票 チケット")
+    for number in ("", "号", "番号", "编号")
+    if len(label + number) > 1
 )
+_NUMBER_WORDS = frozenset(words("no nr number nummer nº n° número numéro id"))
+_LABEL_CHARACTERS = 30
+_LONG_NUMBER = re.compile(r"\d(?<![A-Za-z0-9.,/_]\d)[A-Z0-9\-]{2,15}+(?![A-Za-z0-9_.,/]\d|[a-z])")
+_LETTERS_BACK = re.compile(r"-?[A-Z]{0,4}")
 _NOT_REFERENCES = frozenset(
     words("""
     UTF SHA ISO COVID GPT HTTP MP BASE TLS SSL IPV MD X AES RSA UTC GMT EC ECMA AK
@@ -39,7 +45,9 @@ _NOT_REFERENCES = frozenset(
 )
 _SNAKE = re.compile(r"_(?<=[A-Za-z0-9]_)[A-Za-z0-9]")
 _DUNDER = re.compile(r"__[a-z][a-z0-9_]{1,40}__(?![A-Za-z0-9_À-ɏ])")
-_CAMEL = re.compile(r"[a-z](?<![A-Za-z0-9_@.$À-ɏ]\w)[a-z0-9]{0,30}[A-Z][A-Za-z0-9]{1,60}+(?![A-Za-z0-9_])")
+_HUMP = re.compile(r"[A-Z](?<=[a-z0-9][A-Z])")
+_CAMEL_BACK = re.compile(r"[a-z0-9]{0,30}[a-z](?![A-Za-z0-9_@.$À-ɏ])")
+_CAMEL_AHEAD = re.compile(r"[A-Z][A-Za-z0-9]{1,60}+(?![A-Za-z0-9_])")
 _CALL = re.compile(r"\((?<=[A-Za-z0-9_]\()(?:[^()\n\u3000-\u9fff]{0,60}+)\)")
 _FLAG = re.compile(r"--(?<![\w\-]--)[a-z][a-z0-9]{0,30}+(?:-[a-z0-9]{1,30}+){0,6}+(?:=[^\s,;`\"')，。]{1,80}+)?+")
 _DOTTED_BACK = re.compile(r"[A-Za-z0-9_.:]{1,120}+")
@@ -47,7 +55,7 @@ _DOTTED_AHEAD = re.compile(r"[A-Za-z0-9_]{0,80}+(?:(?:\.|::|->)[A-Za-z_][A-Za-z0
 _ENV = re.compile(r"\$\{?[A-Z][A-Z0-9_]{1,60}+\}?")
 _BACKTICK = re.compile(r"`(?<!``)([^`\n]{1,300}+)`(?!`)")
 _PLAIN_WORD = re.compile(r"[a-z]{1,20}(?:-[a-z]{1,20}){0,3}\Z")
-_HEX_BRANDS = frozenset(
+_BRANDS = frozenset(
     words("""
     iPhone iPad iOS macOS eBay iCloud iMac watchOS tvOS
 """)
@@ -107,9 +115,29 @@ def find_references(canvas: Canvas) -> None:
     for match in _NUMBER_SIGN.finditer(text):
         form = unicodedata.normalize("NFKC", match[0]).replace(" ", "").replace("No", "#")
         canvas.add(AtomClass.REFERENCE, match.start(), match.end(), form)
-    for match in _LABELLED.finditer(text):
-        if sum(char.isdigit() for char in match["id"]) >= 3:
-            canvas.add(AtomClass.REFERENCE, match.start("id"), match.end("id"), match["id"].upper())
+    for match in _LONG_NUMBER.finditer(text):
+        if canvas.is_free(match.start(), match.end()):
+            _add_labelled(canvas, match.start(), match.end())
+
+
+def _add_labelled(canvas: Canvas, digits: int, end: int) -> None:
+    """Keep the number if a word such as "order" stands right before it."""
+    text = canvas.text
+    letters = _LETTERS_BACK.match(text[max(0, digits - 5) : digits][::-1])
+    start = digits - (letters.end() if letters else 0)
+    if sum(map(str.isdigit, text[digits:end])) >= 3 and _is_label(text[max(0, start - _LABEL_CHARACTERS) : start]):
+        canvas.add(AtomClass.REFERENCE, start, end, text[start:end].upper())
+
+
+def _is_label(before: str) -> bool:
+    """Whether the text ends in a word that numbers of things follow: `order`, `Rechnung Nr.`, `订单号`."""
+    before = before.rstrip(": ：")
+    if not before or before.endswith(_LABELS_CJK):
+        return bool(before)
+    spoken = [word.strip(".,:;()") for word in before.lower().split()[-2:]]
+    return bool(spoken) and (
+        spoken[-1] in _LABELS or (len(spoken) > 1 and spoken[-1] in _NUMBER_WORDS and spoken[0] in _LABELS)
+    )
 
 
 def find_backticks(canvas: Canvas) -> None:
@@ -136,10 +164,17 @@ def find_identifiers(canvas: Canvas) -> None:
             done = _grow(canvas, match.start())
     for match in _CALL.finditer(text):
         _add_call(canvas, match.start(), match.end())
-    for pattern in (_CAMEL, _FLAG, _ENV, _DUNDER):
+    for pattern in (_FLAG, _ENV, _DUNDER):
         for match in pattern.finditer(text):
-            if match[0] not in _HEX_BRANDS:
-                canvas.add(AtomClass.CODE, match.start(), match.end(), match[0])
+            canvas.add(AtomClass.CODE, match.start(), match.end(), match[0])
+    for match in _HUMP.finditer(text):
+        back = _CAMEL_BACK.match(text[max(0, match.start() - 32) : match.start()][::-1])
+        ahead = _CAMEL_AHEAD.match(text, match.start())
+        if back and ahead:
+            start = match.start() - back.end()
+            name = text[start : ahead.end()]
+            if name not in _BRANDS:
+                canvas.add(AtomClass.CODE, start, ahead.end(), name)
 
 
 def _grow(canvas: Canvas, at: int) -> int:

@@ -51,12 +51,14 @@ _WHOLES = frozenset({AtomClass.COMMAND, AtomClass.ERROR})
 _WORDS_OF_A_WHOLE = frozenset({AtomClass.NUMBER, AtomClass.CODE, AtomClass.NAME, AtomClass.QUOTED, AtomClass.QUANTITY})
 
 
-def extract_atoms(text: str) -> list[Atom]:
+def extract_atoms(text: str, language: str | None = None) -> list[Atom]:
     """The atoms of `text` in the order of their places, with offsets in its code points.
+
+    `language` is the text's, where the caller has guessed it already.
 
     Atoms of leaf classes never overlap; containers (quoted strings, command lines, error texts) may hold leaves.
     """
-    canvas = Canvas(text, guess_language(text))
+    canvas = Canvas(text, language or guess_language(text))
     for find in FINDERS:
         find(canvas)
     return sorted(_settled(canvas.found), key=lambda atom: (atom.start, -atom.end, atom.cls))

@@ -18,7 +18,8 @@ __all__ = [
     "find_versions_and_addresses",
 ]
 
-_START = re.compile(r"\d(?<![A-Za-z0-9_À-ɏ]\d)")
+_PHONE_MARKS = frozenset("- /")
+_INSIDE_NUMBERS = frozenset(".,'’ \u00a0\u202f")
 _SIGN = re.compile(r"[$€£¥￥₹₩][ \u00a0]?(?=-?\d)")
 _CODE = re.compile(
     word_lead(
@@ -66,6 +67,8 @@ _UNIT = re.compile(
 )
 _UNIT_CJK = re.compile(r" ?([\u3041-\u30ff\u4e00-\u9fff]{1,7})")
 _OF_MONEY = re.compile(r" (?:d'|de |US |US-)?(?=\w)")
+#: What may belong to a number: a letter, a mark of a currency or a share, at most a blank away.
+_MORE_FOLLOWS = re.compile(r"[ \u00a0\u202f\-]?[A-Za-z_À-ɏ\u3041-\u9fff°%％‰$€£₹℃µ]")
 _EXPONENT = re.compile(r"[eE][+-]?\d{1,4}(?![A-Za-z0-9_À-ɏ])")
 _NOT_AFTER_NUMBER = frozenset(["a", "an", "in", "on", "i"])
 
@@ -80,10 +83,14 @@ def find_versions_and_addresses(canvas: Canvas) -> None:
     for match in _V.finditer(text):
         canvas.add(AtomClass.VERSION, match.start(), match.end(), match[0][1:].lower())
     done = 0
-    for match in _START.finditer(text):
-        at = match.start()
-        if at >= done:
-            done = _dotted_at(canvas, at) or _phone_at(canvas, at) or done
+    for at, after in canvas.numbers():
+        if at < done:
+            continue
+        mark = text[after : after + 1]
+        if mark == ".":
+            done = _dotted_at(canvas, at) or (_phone_at(canvas, at) if text[at] == "0" else 0) or done
+        elif mark in _PHONE_MARKS or after - at == 11:
+            done = _phone_at(canvas, at) or done
 
 
 def find_named_versions(canvas: Canvas) -> None:
@@ -161,14 +168,13 @@ def find_numbers(canvas: Canvas) -> None:
     """Every number that nobody took, with what follows it: a percent sign, a currency, a unit, or nothing."""
     text = canvas.text
     done = 0
-    for match in _START.finditer(text):
-        at = match.start()
-        if at < done or not canvas.is_free(at, at + 1):
+    for at, after in canvas.numbers():
+        if at < done or not canvas.is_free(at, after):
             continue
-        end = number_end(text, at, canvas.language)
-        if not canvas.is_free(at, end):
-            continue
-        done = _number_at(canvas, at, end)
+        # Without a mark between digits the number ends with them.
+        end = number_end(text, at, canvas.language) if text[after : after + 1] in _INSIDE_NUMBERS else after
+        if canvas.is_free(at, end):
+            done = _number_at(canvas, at, end)
 
 
 def _number_at(canvas: Canvas, at: int, end: int) -> int:
@@ -176,6 +182,9 @@ def _number_at(canvas: Canvas, at: int, end: int) -> int:
     before = text[at - 1] if at else " "
     start = at - 1 if before in "-−" and (at == 1 or text[at - 2] in " \t\n(（:：=[,，") else at
     sign = "-" if start < at else ""
+    if not _MORE_FOLLOWS.match(text, end):
+        canvas.add(AtomClass.NUMBER, start, end, sign + plain_number(text[at:end], canvas.language))
+        return end
     if percent := _PERCENT.match(text, end):
         number = plain_number(text[at:end], canvas.language, comma_groups=None)
         canvas.add(AtomClass.PERCENT, start, percent.end(), f"{sign}{number}%")

@@ -3,6 +3,7 @@
 # ruff: noqa: PLR2004 - the numbers are the shapes of the values that are looked for
 
 import re
+from collections.abc import Callable
 
 from compaction.atoms.atom import AtomClass
 from compaction.atoms.calendar_words import MONTHS
@@ -11,7 +12,6 @@ from compaction.wordlead import word_lead
 
 __all__ = ["find_moments"]
 
-_START = re.compile(r"\d(?<![A-Za-z0-9_À-ɏ.]\d)")
 _ISO = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?![\d\-])")
 _YMD = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})(?![\d/])")
 _DMY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?![\w/])(?!\.\d)")
@@ -45,25 +45,14 @@ def find_moments(canvas: Canvas) -> None:
     """All dates and times; a moment like `2026-12-04T10:00Z` gives a date and a time."""
     text = canvas.text
     done = 0
-    for match in _START.finditer(text):
-        if match.start() >= done:
-            done = _moment_at(canvas, match.start()) or done
+    for at, after in canvas.numbers():
+        if at >= done and after - at <= 4 and text[at - 1 : at] != ".":
+            for find in _BY_NEXT.get(text[after : after + 1], ()):
+                end = find(canvas, at)
+                if end:
+                    done = end
+                    break
     _month_first(canvas)
-
-
-def _moment_at(canvas: Canvas, at: int) -> int:
-    """Keep the moment that starts with the digit at `at`; where it ends, or 0."""
-    text = canvas.text
-    second = text[at + 1 : at + 5]
-    if "-" in second or "/" in second or "." in second or "年" in second or "月" in second or second[3:4].isdigit():
-        end = _numeric_date(canvas, at)
-        if end:
-            return end
-    if any(mark in second for mark in ":hUamAMpP点時点时點") or " " in second:
-        end = _time_of_day(canvas, at)
-        if end:
-            return end
-    return _day_month(canvas, at)
 
 
 def _numeric_date(canvas: Canvas, at: int) -> int:  # noqa: PLR0911 - one for each way to write it
@@ -196,3 +185,17 @@ def _month_first(canvas: Canvas) -> None:
             continue
         year = after[2] or after[3]
         _add_date(canvas, match.start(), after.end(), year, str(month), after[1])
+
+
+#: What may begin with digits, by the character behind them: most numbers are no moment, and cost one look.
+_BY_NEXT: dict[str, tuple[Callable[[Canvas, int], int], ...]] = {
+    "-": (_numeric_date, _day_month),
+    "/": (_numeric_date,),
+    ".": (_numeric_date, _time_of_day, _day_month),
+    ":": (_time_of_day,),
+    **dict.fromkeys("年月", (_numeric_date,)),
+    **dict.fromkeys("点點時时", (_time_of_day,)),
+    **dict.fromkeys("hapAP", (_time_of_day,)),
+    **dict.fromkeys("snrteº", (_day_month,)),
+    **dict.fromkeys(" \u00a0\u202f\t\n", (_numeric_date, _time_of_day, _day_month)),
+}

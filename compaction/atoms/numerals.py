@@ -62,6 +62,8 @@ def plain_number(written: str, language: str, *, comma_groups: bool | None = Non
 
     `comma_groups` says, where something beside the number told it, that commas group and points are decimal.
     """
+    if written.isdigit() and written.isascii():
+        return written.lstrip("0") or "0"
     number = unicodedata.normalize("NFKC", written)
     for blank in (" ", "'", "’"):
         number = number.replace(blank, "")

@@ -26,6 +26,7 @@ _LINE = rf"(?:sudo )?(?:{'|'.join(_PROGRAMS)}) [^\n\u3000-\u9fff，。；、`]{{
 _FIRST_COMMAND = re.compile(rf"[ \t]{{0,8}}({_LINE})")
 _LINE_COMMAND = re.compile(rf"[\n:](?:(?<=\n)[ \t]{{0,8}}|(?<=:) )({_LINE})")
 _RUN_COMMAND = re.compile(rf"un (?<=[Rr]un )({_LINE})")
+_TELLING = ("xecute ", "xécute", "jecuta", "执行", "运行", "実行")
 _TOLD_COMMAND = re.compile(
     rf"[Eeé执运実](?:xecute |xécute[zr]? |jecutar? |(?<=执)行 ?|(?<=运)行 ?|(?<=実)行: ?)({_LINE})"
 )
@@ -40,15 +41,15 @@ _SENTENCE_END = re.compile(
 )
 _ERROR_ENDINGS = ("Error", "Exception", "Warning", "Fault", "Failure", "Interrupt")
 _ERROR = re.compile(
-    r"[A-Z](?<![A-Za-z0-9_.][A-Z])(?:[A-Za-z0-9_]{0,40}(?:Error|Exception|Warning|Fault|Failure|Interrupt))"
+    r"[EWFI](?:(?<=E)(?:rror|xception)|(?<=W)arning|(?<=F)(?:ault|ailure)|(?<=I)nterrupt)"
     r"(?:\([^)\n]{0,80}\))?: [^\n]{1,200}+"
 )
+_ERROR_NAME_BACK = re.compile(r"[A-Za-z0-9_.]{1,120}+")
 _ERROR_LINE = re.compile(
     r"[EeFfp错报エ](?:(?<=[Ee])rr(?:or|eur)|(?<=E)RROR|(?<=[Ff])atal|(?<=F)(?:ATAL|AILED|ehler(?:meldung)?)|(?<=p)anic"
     r"|(?<=错)误(?:信息)?|(?<=报)错|(?<=エ)ラー(?:メッセージ)?)(?: ?\[[\w\-]{1,20}\])?"
     r"(?: ?: |：| E\d{1,6}: )[^\n]{3,200}+"
 )
-_ERROR_DOTTED = re.compile(r"(?:[a-z][a-z0-9_]{0,30}\.){1,5}[A-Z]\w{0,40}(?:Error|Exception)(?:: [^\n]{1,200}+)?")
 _EXIT = re.compile(
     word_lead(
         (
@@ -75,6 +76,16 @@ _ERRNO = re.compile(
 _ERROR_STOP = re.compile(r"[.!?](?:\s|$)|[。！？」”\"`]|\\n| (?:when|while|wenn|quand|cuando) |; ")
 #: In a sentence of a script without blanks, a message in ASCII ends where that script goes on.
 _ERROR_STOP_ASCII = re.compile(_ERROR_STOP.pattern + "|[\u3040-\u30ff\u4e00-\u9fff，、]")
+#: Each pattern with strings without which it cannot match: most texts have none of them.
+_ERROR_PATTERNS = (
+    (_ERROR, _ERROR_ENDINGS),
+    (_ERROR_LINE, ("rror", "RROR", "atal", "ATAL", "AILED", "ehler", "rreur", "anic", "错误", "报错", "エラー")),
+    (_EXIT, ("exit ", "Exit-", "code de ", "código", "退出码", "終了", "HTTP", "tatus code", "tatuscode")),
+    (
+        _ERRNO,
+        ("ECON", "EADD", "EACC", "ENOE", "EPER", "EPIP", "ETIM", "EHOS", "EEXI", "ERR_", "ORA-", "SIG", "OOM", "Back"),
+    ),
+)
 
 
 def find_quotes(canvas: Canvas) -> None:
@@ -116,8 +127,10 @@ def find_commands(canvas: Canvas) -> None:
             _add_command(canvas, match.start(1), match.end(1), whole=True)
     first = _FIRST_COMMAND.match(text)
     told = [first] if first else []
-    for pattern in (_LINE_COMMAND, _RUN_COMMAND, _TOLD_COMMAND):
+    for pattern in (_LINE_COMMAND, _RUN_COMMAND):
         told.extend(pattern.finditer(text))
+    if any(map(text.__contains__, _TELLING)):
+        told.extend(_TOLD_COMMAND.finditer(text))
     for match in told:
         if _SUBCOMMAND.match(match[1]) and not _WORDY.match(match[1]):
             _add_command(canvas, match.start(1), match.end(1), whole=False)
@@ -136,28 +149,39 @@ def _add_command(canvas: Canvas, start: int, end: int, *, whole: bool) -> None:
 
 def find_errors(canvas: Canvas) -> None:
     """Exceptions with their message, error lines, exit codes and names of system errors."""
+    text = canvas.text
     spans: list[tuple[int, int]] = []
-    named = any(ending in canvas.text for ending in _ERROR_ENDINGS)
-    for pattern in (_ERROR_DOTTED, _ERROR, _ERROR_LINE, _EXIT, _ERRNO):
-        if pattern in (_ERROR_DOTTED, _ERROR) and not named:
+    for pattern, hints in _ERROR_PATTERNS:
+        if not any(map(text.__contains__, hints)):
             continue
-        for match in pattern.finditer(canvas.text):
+        for match in pattern.finditer(text):
             start, end = match.span()
-            if pattern is _ERROR_LINE and start and canvas.text[start - 1] not in " \n\t：:「“\"'`(":
+            if pattern is _ERROR:
+                start = _error_name(text, start)
+            elif pattern is _ERROR_LINE and start and text[start - 1] not in " \n\t：:「“\"'`(":
                 continue
-            if pattern in (_ERROR_DOTTED, _ERROR, _ERROR_LINE):
-                colon = canvas.text.find(": ", start, end)
-                ascii_message = 0 < colon + 2 < end and canvas.text[colon + 2].isascii()
-                stop = (_ERROR_STOP_ASCII if ascii_message else _ERROR_STOP).search(
-                    canvas.text, min(start + 10, end), end
-                )
-                end = stop.start() if stop else end
+            if pattern in (_ERROR, _ERROR_LINE):
+                end = _message_end(text, start, end)
             if not any(first < end and start < last for first, last in spans[-8:]):
                 spans.append((start, end))
     for start, end in spans:
         written = _without_tail(canvas.text[start:end])
         form = " ".join(unicodedata.normalize("NFKC", written).split())
         canvas.add(AtomClass.ERROR, start, start + len(written), form)
+
+
+def _error_name(text: str, ending: int) -> int:
+    """Where the name starts that ends in "Error": `requests.exceptions.ReadTimeout` is one name, with its module."""
+    back = _ERROR_NAME_BACK.match(text[max(0, ending - 120) : ending][::-1])
+    start = ending - back.end() if back else ending
+    return start + len(text[start:ending]) - len(text[start:ending].lstrip("."))
+
+
+def _message_end(text: str, start: int, end: int) -> int:
+    colon = text.find(": ", start, end)
+    ascii_message = 0 < colon + 2 < end and text[colon + 2].isascii()
+    stop = (_ERROR_STOP_ASCII if ascii_message else _ERROR_STOP).search(text, min(start + 10, end), end)
+    return stop.start() if stop else end
 
 
 def _without_tail(written: str) -> str:

@@ -1,20 +1,31 @@
 """The canvas of one text: what has been found, and which code points are spoken for."""
 
+import re
+
 from compaction.atoms.atom import CONTAINERS, Atom, AtomClass
 
 __all__ = ["Canvas"]
+
+_NUMBERS = re.compile(r"\d(?<![A-Za-z0-9_À-ɏ]\d)\d{0,40}+")
 
 
 class Canvas:
     """Collects the atoms of one text; a later finder never takes what an earlier one has."""
 
-    __slots__ = ("_taken", "found", "language", "text")
+    __slots__ = ("_numbers", "_taken", "found", "language", "text")
 
     def __init__(self, text: str, language: str) -> None:
         self.text = text
         self.language = language  #: a guess: en, de, fr, es, zh or ja
         self.found: list[Atom] = []
         self._taken = bytearray(len(text))
+        self._numbers: list[tuple[int, int]] | None = None
+
+    def numbers(self) -> list[tuple[int, int]]:
+        """Where digits begin that stand in no word, and where these digits end; found once for all finders."""
+        if self._numbers is None:
+            self._numbers = [match.span() for match in _NUMBERS.finditer(self.text)]
+        return self._numbers
 
     def is_free(self, start: int, end: int) -> bool:
         """Whether no leaf atom has any code point of the span."""

@@ -25,10 +25,13 @@ _QUESTION_ZH = re.compile(r"[吗呢][。]?\Z")
 _OUTER = " \t\n.!。！；;,，、\"'“”„«»「」『』()`*_"
 
 
-def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None) -> list[Clause]:
-    """The clauses of `text` in the order of their places; `spans` are its sentences, where the caller has them."""
+def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, language: str | None = None) -> list[Clause]:
+    """The clauses of `text` in the order of their places.
+
+    `spans` are its sentences and `language` is its language, where the caller has them.
+    """
     small = lowered(text)
-    language = guess_language(text)
+    language = language or guess_language(text)
     spans = sentences(text) if spans is None else spans
     cues = _cues_by_place(small)
     clauses: list[Clause] = []

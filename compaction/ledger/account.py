@@ -109,6 +109,7 @@ def judge(account: Account, analyses: Analyses, units: dict[RowKey, Unit] | None
         shown=account.shown,
         excluded_classes=account.rules.excluded_classes,
         over_budget=account.over_budget,
+        all_shown=all(form is Shown.FULL for form in account.shown.values()),
     )
     fates = decide_fates(units, Evidence(account.passages), SummarySentences(summary), analyses, circumstances)
     introduced = list(introduced_rows(summary, [*account.covered, *account.others], units, analyses))
@@ -183,8 +184,8 @@ def balance_of(rows: Iterable[Row]) -> dict[tuple[str, str], Counter[str]]:
 
 
 def _check(units: Mapping[RowKey, Unit], rows: Sequence[Row]) -> None:
-    totals = Counter((str(key.unit), key.cls) for key in units)
-    counted = Counter((str(row.unit), row.cls) for row in rows if row.status is not Status.INTRODUCED)
+    totals = Counter((key.unit, key.cls) for key in units)
+    counted = Counter((row.unit, row.cls) for row in rows if row.status is not Status.INTRODUCED)
     for unit, cls in totals | counted:
         if totals[unit, cls] != counted[unit, cls]:
             raise AccountUnbalanced(unit, cls, totals[unit, cls], counted[unit, cls])

@@ -1,5 +1,6 @@
 """What the new view says: its passages, and where a value, a clause or a string is in them."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from compaction.ledger.rows import Place
 
 __all__ = ["Evidence", "Passage"]
 
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_]{1,200}")
 LITERAL_MIN = 6  #: code points; a shorter string in the tail says too little to be searched for
 
 
@@ -52,6 +54,7 @@ class Evidence:
         self._clauses: dict[str, Hit] = {}
         self._surfaces: dict[str, Hit] = {}
         self._forms = [clause_form(passage.text) if passage.lasting else "" for passage in self.passages]
+        self._words = [frozenset(_ASCII_WORD.findall(passage.text)) for passage in self.passages]
         for passage in self.passages:
             self._index(passage)
 
@@ -94,8 +97,12 @@ class Evidence:
 
     def literal(self, surface: str, length_min: int = LITERAL_MIN) -> Hit | None:
         """The string, standing free: `5` is not in `15`, and `a.b` not in `a.b.c`."""
-        for passage in self.passages:
+        word = _ASCII_WORD.search(surface)
+        for passage, words in zip(self.passages, self._words, strict=True):
             if not passage.lasting and len(surface) < length_min:
+                continue
+            # Most strings are not there: one look at the words of the passage says so without reading it.
+            if word is not None and word[0] not in words:
                 continue
             at = passage.text.find(surface)
             while at >= 0:

@@ -27,6 +27,9 @@ class Fate:
     superseded_by: str | None = None
 
 
+_GONE = {reason: Fate(Status.DROPPED, reason) for reason in Reason}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """What is known about the range beside its text: how it was shown, what a policy or a budget left out."""
@@ -35,6 +38,7 @@ class Circumstances:
     shown: Mapping[Position, Shown]
     excluded_classes: Collection[str] = ()
     over_budget: Collection[RowKey] = ()
+    all_shown: bool = False  #: every entry was shown whole
 
 
 def decide_fates(
@@ -68,7 +72,7 @@ def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> Fate:
     surfaces = (unit.text, *(unit.surfaces - {unit.text}))
     hit = evidence.atom(unit.key.cls, unit.key.canon, surfaces)
     if hit is None:
-        return Fate(Status.DROPPED, _reason(unit, circumstances))
+        return _GONE[_reason(unit, circumstances)]
     if hit.inside:
         return Fate(Status.MERGED, None, hit.place, hit.lasting)
     status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
@@ -97,7 +101,7 @@ def _clause(
         case Verdict.OTHER_VALUE:
             return Fate(Status.ALTERED, None, likeness.place if likeness else None)
         case None:
-            return Fate(Status.DROPPED, _reason(unit, circumstances))
+            return _GONE[_reason(unit, circumstances)]
 
 
 def _whole(  # noqa: PLR0911 - one for each fate
@@ -121,7 +125,7 @@ def _whole(  # noqa: PLR0911 - one for each fate
         return Fate(Status.MERGED, Reason.DUPLICATE)
     if Position(unit.sources[0].seq, unit.sources[0].message) in told:
         return Fate(Status.PARAPHRASED)
-    return Fate(Status.DROPPED, _reason(unit, circumstances))
+    return _GONE[_reason(unit, circumstances)]
 
 
 def _reason(unit: Unit, circumstances: Circumstances) -> Reason:
@@ -130,6 +134,8 @@ def _reason(unit: Unit, circumstances: Circumstances) -> Reason:
         return Reason.OVER_BUDGET
     if unit.key.cls in circumstances.excluded_classes:
         return Reason.POLICY_EXCLUDED
+    if circumstances.all_shown:
+        return Reason.SUMMARISER_OMITTED
     forms = {circumstances.shown.get(Position(source.seq, source.message), Shown.LEFT_OUT) for source in unit.sources}
     if forms == {Shown.MASKED}:
         return Reason.TOOL_OUTPUT_MASKED

@@ -1,9 +1,10 @@
 """Whether a summary says a clause in other words, the opposite of it, or the same of another value."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from heapq import nlargest
+from math import ceil
 
 from compaction.atoms import Atom
 from compaction.clauses import clause_form, is_negative
@@ -15,6 +16,7 @@ __all__ = ["Likeness", "SummarySentences", "Verdict"]
 
 GRAMS_KEPT = 0.8  #: share of a clause's runs of four characters that one sentence has
 WORDS_KEPT = 0.7  #: share of a clause's content words that one sentence has
+WORDS_FLOOR = 0.6  #: with less in common, runs of characters are not compared
 FLIP_WORDS_KEPT = 0.85  #: a flip is a hard word to say: it needs more in common
 _CANDIDATES_MAX = 5
 
@@ -71,14 +73,28 @@ class SummarySentences:
     def judge(self, text: str, atoms: Iterable[Atom], *, negative: bool) -> Likeness | None:
         """The likest sentence's verdict on a clause; None where no sentence is about the same."""
         words = content_words(text)
-        shared = Counter(at for word in words for at in self._by_word.get(word, ()))
+        candidates = self._candidates(words)
+        if not candidates:
+            return None
         runs, values = grams(clause_form(text)), _values(atoms)
         verdicts = [
-            Likeness(verdict, self._sentences[at].place)
-            for at, count in shared.most_common(_CANDIDATES_MAX)
-            if (verdict := _verdict(self._sentences[at], count / len(words), runs, values, negative=negative))
+            Likeness(verdict, sentence.place)
+            for share, sentence in candidates
+            if (verdict := _verdict(sentence, share, runs, values, negative=negative))
         ]
         return min(verdicts, key=lambda likeness: list(Verdict).index(likeness.verdict), default=None)
+
+    def _candidates(self, words: frozenset[str]) -> list[tuple[float, _Sentence]]:
+        """The sentences that share most words, with the share.
+
+        Who shares six of ten words has one of the five rarest: only the lists of those are read.
+        """
+        rarest = sorted(words, key=lambda word: len(self._by_word.get(word, ())))
+        needed = rarest[: len(words) - ceil(WORDS_FLOOR * len(words)) + 1]
+        places = {at for word in needed for at in self._by_word.get(word, ())}
+        shares = [(len(words & self._sentences[at].words) / len(words), at) for at in places]
+        best = nlargest(_CANDIDATES_MAX, (each for each in shares if each[0] >= WORDS_FLOOR))
+        return [(share, self._sentences[at]) for share, at in best]
 
 
 def _values(atoms: Iterable[Atom]) -> frozenset[tuple[str, str]]:

@@ -40,7 +40,7 @@ class RowKey(NamedTuple):
     canon: str
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One line of the account.
 
     `text` is the unit as its first source writes it. `sources` are all its occurrences in the covered range, in order;

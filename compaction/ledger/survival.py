@@ -24,7 +24,9 @@ def survive(history: History | None, compaction_id: str, status: Status) -> Hist
 
     What was lost and comes back (a later summary says it again, from the original entries) has survived this one.
     """
-    before = history or History()
+    if history is None:
+        return History((compaction_id,)) if status in _STAYED else History((), compaction_id)
+    before = history
     if status in _STAYED:
         return History((*before.survived, compaction_id), None)
     return History(before.survived, before.lost_at or compaction_id)

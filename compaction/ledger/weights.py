@@ -27,14 +27,14 @@ CRITICAL_ATOMS = frozenset(
     }
 )
 
-_CLAUSE_WEIGHTS = {
+_CLAUSE_WEIGHTS: dict[str, float] = {
     ClauseClass.CONSTRAINT: 10.0,
     ClauseClass.DECISION: 9.0,
     ClauseClass.COMMITMENT: 8.0,
     ClauseClass.CORRECTION: 8.0,
     ClauseClass.OPEN_QUESTION: 4.0,
 }
-_ATOM_WEIGHTS = {
+_ATOM_WEIGHTS: dict[str, float] = {
     AtomClass.MONEY: 4.0,
     AtomClass.DATE: 4.0,
     AtomClass.REFERENCE: 4.0,
@@ -62,12 +62,12 @@ _ROLE_FACTORS = {Role.HUMAN: 3.0, Role.SYSTEM: 2.0, Role.AI: 1.0, Role.TOOL: 0.5
 
 def clause_weight(cls: str, role: Role) -> float:
     """The weight of a clause that is said in this role."""
-    return _CLAUSE_WEIGHTS[ClauseClass(cls)] * _ROLE_FACTORS[role]
+    return _CLAUSE_WEIGHTS[cls] * _ROLE_FACTORS[role]
 
 
 def atom_weight(cls: str, role: Role) -> float:
     """The weight of an atom that is said in this role."""
-    return _ATOM_WEIGHTS[AtomClass(cls)] * _ROLE_FACTORS[role]
+    return _ATOM_WEIGHTS[cls] * _ROLE_FACTORS[role]
 
 
 def salience(unit: Unit) -> float:
@@ -78,7 +78,8 @@ def salience(unit: Unit) -> float:
         weight = atom_weight(unit.key.cls, unit.role)
     else:
         return 0.0
-    return round(weight * (1 + math.log10(len(unit.sources))) * (2 if unit.marked else 1), 3)
+    repeated = 1 + math.log10(len(unit.sources)) if len(unit.sources) > 1 else 1
+    return round(weight * repeated * (2 if unit.marked else 1), 3)
 
 
 def is_critical(
