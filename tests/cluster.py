@@ -6,7 +6,6 @@ Effects go to one file, whichever worker has them: the data directory is shared,
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -14,24 +13,34 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+from app.migrating import migrate_all
 from examples.refund.effects import EFFECTS_FILE
 from tests.daemon import Daemon, PrivateServer
 from tests.service import Service
+from workers.settings import Settings
 
 __all__ = ["Cluster", "WorkerProcess"]
 
-MIGRATE_S_MAX = 60.0
 READY = "The worker is ready."
-ARQ_READY = "Starting worker for 1 functions: take_turn"
 
 
 class WorkerProcess(PrivateServer):
-    """One worker process: `threadmark worker`, or arq's own program where `command` says so."""
+    """One `threadmark worker`."""
 
-    def __init__(self, environment: Mapping[str, str], command: tuple[str, ...] = ("-m", "app.cli", "worker")) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         super().__init__("worker")
         self._environment = dict(environment)
-        self._command = command
+
+    def begin(self) -> None:
+        """Start the process without waiting for it; `start` then waits."""
+        self._daemon = self.spawn()
+
+    def start(self) -> None:
+        """Start it unless it was, and return when it is ready."""
+        if not self.is_running():
+            self.begin()
+        assert self._daemon is not None
+        self._daemon.await_ready(self.answers)
 
     @property
     def log(self) -> str:
@@ -59,7 +68,7 @@ class WorkerProcess(PrivateServer):
         """Start the process."""
         (self.folder / "server.log").unlink(missing_ok=True)
         command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self._environment.items())]
-        command += [sys.executable, "-W", "error::ResourceWarning", *self._command]
+        command += [sys.executable, "-W", "error::ResourceWarning", "-m", "app.cli", "worker"]
         return Daemon(command, log=self.folder / "server.log", death_signal=self.death_signal)
 
     def answers(self) -> bool:
@@ -83,28 +92,25 @@ class Cluster:
             **settings,
         }
 
-    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """A command of `threadmark`, to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "app.cli", *arguments],
-            env={**os.environ, **self.environment},
-            capture_output=True,
-            text=True,
-            timeout=MIGRATE_S_MAX,
-            check=True,
-        )
-
     def serve(self, **settings: str) -> Service:
         """One more API process, once it answers."""
         service = self._stack.enter_context(Service({**self.environment, **settings}))
         self.services.append(service)
         return service
 
-    def work(self, *command: str, **settings: str) -> WorkerProcess:
-        """One more worker process, once it is ready."""
-        worker = WorkerProcess({**self.environment, **settings}, *([command] if command else []))
-        self.workers.append(self._stack.enter_context(worker))
-        return worker
+    def work(self, count: int = 1, **settings: str) -> list[WorkerProcess]:
+        """Worker processes that are starting; `start` waits for one."""
+        begun = [WorkerProcess({**self.environment, **settings}) for _ in range(count)]
+        for each in begun:
+            self._stack.callback(each.close)
+            each.begin()
+        self.workers += begun
+        return begun
+
+    def await_all(self) -> None:
+        """Return when every worker is ready; those that a test has ended are started again."""
+        for each in self.workers:
+            each.start()
 
     @property
     def key(self) -> str:
@@ -117,7 +123,7 @@ class Cluster:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def __enter__(self) -> Self:
-        self.run("migrate")
+        migrate_all(Settings.from_environment(self.environment))
         return self
 
     def __exit__(self, *_: object) -> None:

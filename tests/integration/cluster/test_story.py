@@ -1,0 +1,100 @@
+"""The refund story over HTTP while other processes move the runs, and Redis is flushed, killed and started again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.crash.client import Client
+from tests.crash.story import Plot, Told, tell
+from tests.servers import PrivateRedis
+from tests.waiting import wait_until
+
+ONCE_EACH = {"lookup_order": 1, "check_policy": 1, "email_customer": 1, "refund": 1, "confirm": 1}
+DELAY_MS = 150
+
+
+def happened(fleet: Cluster, plot: Plot) -> Counter[str]:
+    """How often each tool reached the outside world for this order."""
+    return Counter(line["tool"] for line in fleet.effects() if line["arguments"]["order_id"] == plot.order_id)
+
+
+async def reached(fleet: Cluster, plot: Plot, tool: str) -> None:
+    """Return when the tool is in the middle of its call, or past it."""
+    await wait_until(lambda: happened(fleet, plot)[tool] > 0, description=f"{tool} to be called")
+
+
+def workers_of(told: Told) -> set[str]:
+    """The workers that took turns of the story."""
+    return {entry["worker_id"] for entry in told.journal if entry["kind"] == "turn_started"}
+
+
+def assert_whole(fleet: Cluster, told: Told) -> None:
+    """Every run has succeeded, every effect happened once, the journal verifies, and nobody was asked about a doubt."""
+    assert [run["status"] for run in told.runs] == ["success"] * 3
+    assert happened(fleet, told.plot) == ONCE_EACH
+    assert told.verdict["holds"] is True
+    assert told.resolutions == []
+
+
+async def test_a_story_is_told_across_processes(fleet: Cluster, client: Client) -> None:
+    """The API process moves nothing itself: every turn is a worker's."""
+    plot = Plot(order_id="across", approve_by="resume")
+
+    told = await tell(client, plot, fleet.effects)
+
+    assert_whole(fleet, told)
+    assert workers_of(told)
+    assert not any(f"-{fleet.services[0].pid}-" in worker_id for worker_id in workers_of(told))
+
+
+async def test_many_stories_at_once(fleet: Cluster, client: Client) -> None:
+    """Two workers share them; each step of each story happens once."""
+    plots = [Plot(order_id=f"many-{number}", delay_ms=20) for number in range(12)]
+
+    stories = await asyncio.gather(*(tell(client, plot, fleet.effects) for plot in plots))
+
+    for told in stories:
+        assert_whole(fleet, told)
+    assert len(set().union(*(workers_of(told) for told in stories))) == 2
+
+
+def flush(redis: PrivateRedis) -> None:
+    """Forget everything, between two answers."""
+    redis.flush()
+
+
+def kill_and_start(redis: PrivateRedis) -> None:
+    """Die, and come back empty."""
+    redis.restart()
+
+
+@pytest.mark.parametrize("tool", ["lookup_order", "refund"])
+@pytest.mark.parametrize("lose", [flush, kill_and_start])
+async def test_redis_may_lose_everything_in_the_middle(
+    fleet: Cluster, client: Client, private_redis: PrivateRedis, lose: Callable[[PrivateRedis], Any], tool: str
+) -> None:
+    """A flush or a restart while a tool is being called: the story goes on as if nothing had been."""
+    plot = Plot(order_id=f"{lose.__name__}-{tool}", delay_ms=DELAY_MS)
+    story = asyncio.create_task(tell(client, plot, fleet.effects))
+
+    await reached(fleet, plot, tool)
+    lose(private_redis)
+
+    assert_whole(fleet, await story)
+
+
+async def test_a_story_needs_no_redis(fleet: Cluster, client: Client, private_redis: PrivateRedis) -> None:
+    """It is down from the beginning to the end: every request is answered, and the sweeps tell the story."""
+    private_redis.kill()
+    plot = Plot(order_id="without")
+
+    told = await tell(client, plot, fleet.effects)
+
+    assert_whole(fleet, told)
+    async with fleet.services[0].http(fleet.key) as http:
+        figures = (await http.get("/metrics")).text
+    assert 'threadmark_redis_away{part="doorbell"} 1.0' in figures
