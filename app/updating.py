@@ -12,8 +12,10 @@ from state import (
     Fork,
     NotFound,
     Recorded,
+    RunStatus,
     StateUpdated,
     Stretch,
+    ThreadBusy,
     ThreadState,
     Update,
     apply,
@@ -22,6 +24,7 @@ from state import (
     fork_lineage,
     get_thread,
     kind_of,
+    list_runs,
     list_waits,
     read_history,
     read_leaves,
@@ -32,6 +35,7 @@ from state import (
 __all__ = ["Wish", "update_thread"]
 
 _MESSAGES = "$.values.messages"
+_UNFINISHED = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,9 @@ def update_thread(connection: Connection, tenant_id: str, thread_id: str, wish: 
     Raises NotFound, BodyRefused for a transcript that no model could take, ThreadBusy while a run is unfinished.
     """
     thread = get_thread(connection, tenant_id, thread_id)
+    # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
+    if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
+        raise ThreadBusy(thread_id)
     standing = stand(connection, thread)
     fork, base = _leaves_from(connection, standing, wish.checkpoint_id)
     entry = StateUpdated(
