@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tests.crash.client import Client
 
-__all__ = ["Plot", "Told", "read_journal", "tell"]
+__all__ = ["Plot", "Told", "ask", "read_journal", "tell"]
 
 STORY_S_MAX = 60.0
 POLL_S = 0.01
@@ -70,22 +70,28 @@ async def tell(client: Client, plot: Plot, effects: Effects) -> Told:
     `effects` reads the outside world: whoever settles a doubt looks there first.
     """
     async with asyncio.timeout(STORY_S_MAX):
-        name = plot.order_id
-        thread = await client.post("/threads", {}, idempotency_key=f"{name}-open")
-        told = Told(plot=plot, thread_id=thread["thread_id"])
-        await _say(client, told, plot.script, f"{name}-ask")
+        thread_id, _ = await ask(client, plot)
+        told = Told(plot=plot, thread_id=thread_id)
         (wait,) = await _moved(client, told, effects)
-        await _approve(client, told, wait, f"{name}-approve")
+        await _approve(client, told, wait, f"{plot.order_id}-approve")
         assert await _moved(client, told, effects) == []
-        await _say(client, told, GREETING, f"{name}-greet")
+        await _say(client, thread_id, GREETING, f"{plot.order_id}-greet")
         assert await _moved(client, told, effects) == []
         await _collect(client, told)
     return told
 
 
-async def _say(client: Client, told: Told, text: str, idempotency_key: str) -> None:
-    run = {"assistant_id": "refund", "input": {"messages": [{"role": "user", "content": text}]}}
-    await client.post(f"/threads/{told.thread_id}/runs", run, idempotency_key=idempotency_key)
+async def ask(client: Client, plot: Plot) -> tuple[str, str]:
+    """Put the case to the agent; the ids of the thread and of the run. Asked again, it is the same ones."""
+    thread = await client.post("/threads", {}, idempotency_key=f"{plot.order_id}-open")
+    run = await _say(client, thread["thread_id"], plot.script, f"{plot.order_id}-ask")
+    return thread["thread_id"], run["run_id"]
+
+
+async def _say(client: Client, thread_id: str, text: str, idempotency_key: str) -> Any:
+    said = {"messages": [{"role": "user", "content": text}]}
+    run = {"assistant_id": "refund", "input": said, "stream_resumable": True}
+    return await client.post(f"/threads/{thread_id}/runs", run, idempotency_key=idempotency_key)
 
 
 async def _approve(client: Client, told: Told, wait: dict[str, Any], idempotency_key: str) -> None:

@@ -1,0 +1,65 @@
+"""A client in a process of its own, to be killed: `python listener.py HOST PORT PATH KEY FILE COUNT`.
+
+It streams a run and adds every event that has an id to FILE, one JSON line each. An earlier one that was killed left
+the file; this one goes on behind its last whole line. It is killed behind the COUNT-th event that it hears (0: never),
+ends with 0 when the stream ended in order, and with 3 when it broke.
+"""
+
+import http.client
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+BROKEN = 3
+SILENCE_S_MAX = 30
+
+
+def main() -> int:
+    """Stream until the end; the exit code."""
+    host, port, path, key, file, count = sys.argv[1:]
+    last_id = _mended(Path(file))
+    output = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    connection = http.client.HTTPConnection(host, int(port), timeout=SILENCE_S_MAX)
+    try:
+        connection.request("GET", path, headers={"x-api-key": key, "last-event-id": last_id})
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            print(f"{path}: {response.status} {response.read()!r}", file=sys.stderr)
+            return 1
+        for ordinal, event in enumerate(_events(response), start=1):
+            os.write(output, json.dumps(event).encode() + b"\n")
+            if ordinal == int(count):
+                os.kill(os.getpid(), signal.SIGKILL)
+    except (OSError, http.client.HTTPException):
+        return BROKEN
+    return 0
+
+
+def _mended(file: Path) -> str:
+    """The id of the last event that was written whole; a line that a kill cut short is cut off."""
+    data = file.read_bytes() if file.exists() else b""
+    whole = data[: data.rfind(b"\n") + 1]
+    if whole != data:
+        file.write_bytes(whole)
+    lines = whole.splitlines()
+    return str(json.loads(lines[-1])["id"]) if lines else "0"
+
+
+def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, str]]:
+    fields: dict[str, str] = {}
+    while line := response.readline():
+        text = line.decode().rstrip("\r\n")
+        if text:
+            name, _, value = text.partition(": ")
+            fields[name] = value
+        else:
+            if "id" in fields:
+                yield fields
+            fields = {}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
