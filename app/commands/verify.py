@@ -11,12 +11,14 @@ from sqlalchemy import Connection
 
 from app.access.store import every_tenant
 from app.commands.common import Commands, command, open_database, settings_of
-from state import Database, Journal, Thread, ThreadFilter, search_threads
+from state import Database, Journal, Thread, ThreadFilter, search_threads, sort_key
 
 __all__ = ["add_to"]
 
 PAGE_COUNT = 200
 PROGRESS_S = 1.0
+#: Pages that lie beside a thread and not at a number neither skip nor repeat while threads come and go.
+_ORDER = "created_at"
 
 
 def add_to(commands: Commands) -> None:
@@ -50,14 +52,16 @@ async def _verify(arguments: argparse.Namespace) -> int:
 async def _threads(database: Database, thread_id: str | None) -> AsyncIterator[Thread]:
     chosen = ThreadFilter(ids=None if thread_id is None else [thread_id])
     for tenant_id in await database.read(every_tenant):
-        offset = 0
-        while page := await database.read(partial(_page, tenant_id=tenant_id, chosen=chosen, offset=offset)):
+        beside = None
+        while page := await database.read(partial(_page, tenant_id=tenant_id, chosen=chosen, beside=beside)):
             for thread in page:
                 yield thread
-            offset += len(page)
+            beside = sort_key(page[-1], _ORDER)
 
 
-def _page(connection: Connection, tenant_id: str, chosen: ThreadFilter, offset: int) -> list[Thread]:
+def _page(
+    connection: Connection, tenant_id: str, chosen: ThreadFilter, beside: tuple[int | str, int] | None
+) -> list[Thread]:
     return search_threads(
-        connection, tenant_id, chosen, sort_by="created_at", descending=False, limit=PAGE_COUNT, offset=offset
+        connection, tenant_id, chosen, sort_by=_ORDER, descending=False, limit=PAGE_COUNT, beside=beside
     )

@@ -1,10 +1,14 @@
 """The command `threadmark`: what it does without a server, and what it tells whoever has to mend something."""
 
+import asyncio
+import contextlib
 import sqlite3
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Connection
 
+import state
 from app.access import Token
 from app.cli import main
 from app.serving import listen
@@ -39,7 +43,7 @@ def test_migrate_makes_the_database_and_says_what_it_did(capsys: Capture, data_d
 
 def test_a_database_that_is_behind_is_refused_with_the_command_that_helps(capsys: Capture) -> None:
     """Neither keys nor verify touch a database of another version."""
-    for argv in (["keys", "list"], ["verify"], ["worker"]):
+    for argv in (["keys", "list"], ["verify"]):
         code, out, err = run(capsys, *argv)
 
         assert (code, out) == (2, "")
@@ -225,6 +229,47 @@ def test_verify_counts_what_it_checked(capsys: Capture) -> None:
 
     assert run(capsys, "verify")[:2] == (0, "0 threads, 0 damaged\n")
     assert run(capsys, "verify", "--thread", "x") == (1, "", "there is no thread x\n")
+
+
+async def thread_with_an_entry(database_url: str) -> state.Thread:
+    """A thread of the default tenant with one entry."""
+    database = state.Database.open(database_url)
+
+    def unit(connection: Connection) -> state.Thread:
+        opened = state.open_thread(
+            connection,
+            tenant_id="default",
+            thread_id=None,
+            metadata={},
+            keep_existing=False,
+            receipt=None,
+            now_us=1,
+        )
+        assert isinstance(opened, state.Thread)
+        entry = state.StateUpdated(messages=(state.Message(id="m1", type="human", content="hello"),))
+        state.update_state(connection, state.Update(thread=opened, entry=entry, expected_seq=0), 2)
+        return opened
+
+    try:
+        return await database.write(unit)
+    finally:
+        await database.close()
+
+
+def test_verify_names_the_thread_and_the_place_that_was_altered(capsys: Capture, data_dir: Path) -> None:
+    """A journal as it was written holds; one byte of a payload later it does not, and the exit code says so."""
+    run(capsys, "migrate")
+    run(capsys, "keys", "create", "--label", "a bot", "--scope", "admin")
+    thread = asyncio.run(thread_with_an_entry(f"sqlite:///{data_dir}/state.db"))
+    assert run(capsys, "verify")[:2] == (0, "1 threads, 0 damaged\n")
+
+    with contextlib.closing(sqlite3.connect(data_dir / "state.db")) as connection, connection:
+        connection.execute("UPDATE entry SET payload = replace(payload, 'hello', 'hallo')")
+
+    code, out, _ = run(capsys, "verify", "--thread", thread.thread_id)
+    assert code == 1
+    assert out.startswith(f"thread {thread.thread_id}, seq 1: ")
+    assert out.endswith("1 threads, 1 damaged\n")
 
 
 def test_the_version_is_told(capsys: Capture) -> None:
