@@ -25,7 +25,7 @@ INSTRUCTION = (
     'Answer with JSON only: {"statements": [{"text": "...", "subject": "...", "attribute": "...", "value": ...}]}. '
     "Leave subject, attribute and value out where a statement is not about one attribute of one subject."
 )
-_NAME = r"[^\s.=:][^.=:\n]{0,100}?"
+_NAME = r"[^\W\d][^.=:\n]{0,100}?"
 _RULE = re.compile(rf"^\s*(?P<subject>{_NAME})\.(?P<attribute>{_NAME})\s*=\s*(?P<value>\S.*?)\s*$")
 _REMEMBER = re.compile(r"^\s*remember:\s*(?P<text>\S.*?)\s*$", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*```\s*$", re.DOTALL)

@@ -1,9 +1,10 @@
 """Quarantine by source: everything that rests on a source leaves recall at once, and comes back when it is released."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, exists, insert, select, update
+from sqlalchemy import Connection, bindparam, exists, insert, select, update
 
 from memory.admission import Hold, Selector
 from memory.errors import Refused
@@ -13,7 +14,11 @@ from memory.statements import IS_KNOWN, enqueue
 from memory.tables import assertion, evidence, quarantine
 from memory.values import canonical, load
 
-__all__ = ["hold_source", "is_held_back", "rests_on", "selected"]
+__all__ = ["held_selectors", "hold_source", "is_named", "rests_on", "selected"]
+
+_IN_FORCE = select(quarantine.c.selector).where(
+    quarantine.c.tenant_id == bindparam("tenant_id"), quarantine.c.released_at == FAR_US
+)
 
 
 def selected(selector: Selector, tenant_id: str) -> Any:
@@ -32,13 +37,14 @@ def rests_on(selector: Selector, tenant_id: str) -> Any:
     return exists().where(evidence.c.root_id == assertion.c.root_id, selected(selector, tenant_id))
 
 
-def is_held_back(connection: Connection, tenant_id: str, origin: Origin) -> bool:
-    """Whether a quarantine in force names this origin."""
-    query = select(quarantine.c.selector).where(quarantine.c.tenant_id == tenant_id, quarantine.c.released_at == FAR_US)
-    return any(
-        all(getattr(origin, name) == value for name, value in load(selector).items())
-        for selector in connection.scalars(query)
-    )
+def held_selectors(connection: Connection, tenant_id: str) -> list[dict[str, Any]]:
+    """The selectors of the quarantines in force."""
+    return [load(selector) for selector in connection.scalars(_IN_FORCE, {"tenant_id": tenant_id})]
+
+
+def is_named(selectors: Iterable[Mapping[str, Any]], origin: Origin) -> bool:
+    """Whether one of the selectors names this origin."""
+    return any(all(getattr(origin, name) == value for name, value in parts.items()) for parts in selectors)
 
 
 def hold_source(connection: Connection, tenant_id: str, selector: Selector, reason: str, now: int) -> tuple[str, int]:

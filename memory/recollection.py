@@ -6,8 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from sqlalchemy import Connection
-
 from memory import accesses, erasing, reading, revising
 from memory.accesses import Access
 from memory.admission import Selector
@@ -23,7 +21,7 @@ from memory.filters import Filter
 from memory.index import Index
 from memory.indexer import Indexer
 from memory.instants import FAR_US, to_us
-from memory.prepare import Prepared, prepare
+from memory.prepare import prepare
 from memory.provenance import Evidence, Trust
 from memory.quarantine import hold_source
 from memory.rebuild import Agreement, Rebuild
@@ -111,7 +109,7 @@ class Recollection:
             (prepare(draft, scope, now, cardinality), cardinality)
             for draft, cardinality in zip(drafts, cardinalities, strict=True)
         ]
-        verdicts = await self._database.write(partial(_remember_all, items=prepared))
+        verdicts = await self._database.write(partial(remember, items=prepared))
         self._indexer.wake()
         return verdicts
 
@@ -284,10 +282,6 @@ class Recollection:
         if draft.cardinality not in {None, self._cardinalities[key]}:
             raise Refused("cardinality", f"of this attribute was declared as {self._cardinalities[key].value!r}")
         return self._cardinalities[key]
-
-
-def _remember_all(connection: Connection, items: Sequence[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:
-    return [remember(connection, item, cardinality) for item, cardinality in items]
 
 
 def _by(change: Change) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from memory.assertion import Cardinality, Closing
 from memory.errors import AlreadyRetracted, CannotUndo, UnknownAssertion
 from memory.instants import FAR_US
 from memory.provenance import Origin, Role, Trust
-from memory.quarantine import is_held_back
+from memory.quarantine import held_selectors, is_named
 from memory.rows import origin_columns
 from memory.statements import IS_HELD, IS_KNOWN, add_evidence, enqueue, insert_version, lock_attribute, rows, succeed
 from memory.tables import assertion, evidence, quarantine, succession
@@ -133,13 +133,7 @@ def update_row(connection: Connection, row: Row, values: Row) -> None:
 def _admit(connection: Connection, row: Row, known_from: int) -> None:
     """Believe a row that was kept apart, in its place among those believed now."""
     if row["cardinality"] != Cardinality.ONE:
-        same = select(assertion.c.assertion_id).where(
-            assertion.c.namespace_id == row["namespace_id"],
-            assertion.c.digest == row["digest"],
-            assertion.c.valid_to == FAR_US,
-            IS_HELD,
-        )
-        if row["valid_to"] == FAR_US and (twin := connection.scalar(same)) is not None:
+        if row["valid_to"] == FAR_US and (twin := connection.scalar(_twins(row))) is not None:
             # Said again meanwhile by somebody else: the two are one statement, and this one ends in the other.
             close(connection, [row], Closing.SUPERSEDED, None, max(known_from, row["known_from"]) + 1)
             update_row(connection, row, {"hold": Hold.NONE})
@@ -152,6 +146,16 @@ def _admit(connection: Connection, row: Row, known_from: int) -> None:
     at = max([known_from, *(each["known_from"] + 1 for each in held)])
     carry_on(connection, placement, {each["assertion_id"]: each for each in held}, row["assertion_id"], at)
     update_row(connection, row, {"hold": Hold.NONE, "known_from": at, "valid_to": placement.valid_to})
+
+
+def _twins(row: Row) -> Any:
+    """The same statement, held on another's word."""
+    return select(assertion.c.assertion_id).where(
+        assertion.c.namespace_id == row["namespace_id"],
+        assertion.c.digest == row["digest"],
+        assertion.c.valid_to == FAR_US,
+        IS_HELD,
+    )
 
 
 def _own_end(row: Row) -> int | None:
@@ -177,6 +181,8 @@ def _restore_retracted(connection: Connection, row: Row, *, by: str, trust: Trus
         for each in again:
             if any(h["valid_from"] < each["valid_to"] and each["valid_from"] < h["valid_to"] for h in held):
                 raise CannotUndo(row["assertion_id"], "its place in time is taken")
+    elif rows(connection, _twins(row)):
+        raise CannotUndo(row["assertion_id"], "somebody said the same again meanwhile")
     restored = [copy_of(each, each["valid_from"], each["valid_to"], at) for each in again]
     for each in restored:
         insert_version(connection, each)
@@ -210,9 +216,8 @@ def _lock(connection: Connection, row: Row) -> None:
 def _still_held_back(connection: Connection, row: Row) -> bool:
     origins = rows(connection, select(evidence).where(evidence.c.root_id == row["root_id"]))
     names = ("thread_ref", "run_ref", "seq", "message_ref", "actor")
-    return any(
-        is_held_back(connection, row["tenant_id"], Origin(**{name: each[name] for name in names})) for each in origins
-    )
+    selectors = held_selectors(connection, row["tenant_id"])
+    return any(is_named(selectors, Origin(**{name: each[name] for name in names})) for each in origins)
 
 
 def _note(connection: Connection, row: Row, role: Role, *, by: str, trust: Trust, at: int) -> None:
@@ -231,4 +236,4 @@ def _note(connection: Connection, row: Row, role: Role, *, by: str, trust: Trust
         "extractor": None,
         **origin_columns(Origin()),
     }
-    add_evidence(connection, note)
+    add_evidence(connection, [note])

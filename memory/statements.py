@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import Connection, insert, literal, select, update
+from sqlalchemy import Connection, bindparam, insert, literal, select, update
 
+from memory.assertion import Disposition, Verdict
 from memory.instants import FAR_US
-from memory.provenance import Role
+from memory.provenance import Role, Trust
 from memory.scope import Namespace, Scope
 from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
 from memory.tables_jobs import outbox
@@ -23,8 +24,11 @@ __all__ = [
     "known_namespaces",
     "lock_attribute",
     "namespace_id",
+    "namespace_ids",
+    "raise_trust",
     "rows",
     "succeed",
+    "told_before",
 ]
 
 ID_COUNT_MAX = 500
@@ -34,18 +38,42 @@ T = TypeVar("T")
 IS_KNOWN = assertion.c.known_to == literal(FAR_US, literal_execute=True)
 IS_HELD = IS_KNOWN & (assertion.c.hold == literal("", literal_execute=True))
 
+# Spelled once: spelling a statement takes as long as running it.
+_NAMESPACE = select(namespace.c.namespace_id).where(
+    namespace.c.tenant_id == bindparam("tenant_id"), namespace.c.labels == bindparam("labels")
+)
+_BY_ID = select(assertion).where(assertion.c.assertion_id == bindparam("key"))
+_TOLD = (
+    select(evidence.c.root_id)
+    .where(
+        evidence.c.namespace_id == bindparam("namespace_id"),
+        evidence.c.origin_key == bindparam("origin_key"),
+        evidence.c.digest == bindparam("digest"),
+        evidence.c.role.in_([Role.SUPPORTS, Role.CORRECTS]),
+    )
+    .limit(1)
+)
+_LATEST = (
+    select(assertion.c.assertion_id, assertion.c.hold)
+    .where(assertion.c.root_id == bindparam("root_id"))
+    .order_by(assertion.c.known_to.desc(), assertion.c.number.desc())
+    .limit(1)
+)
 _INSERT_VERSION = insert(assertion).returning(assertion.c.number)
 _INSERT_EVIDENCE = insert(evidence).inline()
 _INSERT_OUTBOX = insert(outbox).inline()
 _INSERT_SUCCESSION = insert(succession).inline()
 
 
+def namespace_ids(connection: Connection, tenant_id: str, wanted: Iterable[Namespace]) -> dict[Namespace, int]:
+    """The numbers of namespaces, given one where they are new."""
+    return {labels: namespace_id(connection, tenant_id, labels) for labels in dict.fromkeys(wanted)}
+
+
 def namespace_id(connection: Connection, tenant_id: str, labels: Namespace) -> int:
     """The number of a namespace, given one if it is new."""
     spelled = canonical(list(labels))
-    found = connection.scalar(
-        select(namespace.c.namespace_id).where(namespace.c.tenant_id == tenant_id, namespace.c.labels == spelled)
-    )
+    found = connection.scalar(_NAMESPACE, {"tenant_id": tenant_id, "labels": spelled})
     if found is not None:
         return int(found)
     made = insert(namespace).values(tenant_id=tenant_id, labels=spelled).returning(namespace.c.namespace_id)
@@ -117,13 +145,36 @@ def succeed(connection: Connection, tenant_id: str, at: int, pairs: Iterable[tup
         connection.execute(_INSERT_SUCCESSION, rows)
 
 
-def add_evidence(connection: Connection, row: Mapping[str, Any]) -> str:
-    """Append one source and return its id. The row lacks only its id."""
-    evidence_id = str(uuid4())
-    role = row["role"]
-    once = int(row.get("origin_key") is not None and role == Role.SUPPORTS)
-    connection.execute(_INSERT_EVIDENCE, {**row, "evidence_id": evidence_id, "once": once})
-    return evidence_id
+def add_evidence(connection: Connection, sources: Sequence[Mapping[str, Any]]) -> None:
+    """Append sources. The rows lack only their ids."""
+    if sources:
+        connection.execute(
+            _INSERT_EVIDENCE, [{**row, "evidence_id": str(uuid4()), "once": _once(row)} for row in sources]
+        )
+
+
+def _once(row: Mapping[str, Any]) -> int:
+    return int(row.get("origin_key") is not None and row["role"] == Role.SUPPORTS)
+
+
+def raise_trust(connection: Connection, assertion_id: str, trust: Trust, expires_at: int) -> None:
+    """Trust an assertion more, and let it last as long as the more trusted word lasts."""
+    row = rows(connection, _BY_ID, {"key": assertion_id})[0]
+    connection.execute(
+        update(assertion)
+        .where(assertion.c.assertion_id == assertion_id)
+        .values(trust=trust, expires_at=max(row["expires_at"], expires_at))
+    )
+    enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
+
+
+def told_before(connection: Connection, number: int, origin_key: str, digest: str) -> Verdict | None:
+    """What a job that runs again is told: what became of this moment's statement the first time."""
+    root_id = connection.scalar(_TOLD, {"namespace_id": number, "origin_key": origin_key, "digest": digest})
+    if root_id is None or not (found := rows(connection, _LATEST, {"root_id": root_id})):
+        return None
+    disposition = Disposition.QUARANTINED if found[0]["hold"] else Disposition.DUPLICATE
+    return Verdict(assertion_id=found[0]["assertion_id"], disposition=disposition, hold=found[0]["hold"])
 
 
 def rows(connection: Connection, query: Any, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

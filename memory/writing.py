@@ -1,6 +1,7 @@
 """Units of work that remember: one draft, one transaction's worth of rows."""
 
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 from uuid import uuid4
 
@@ -8,28 +9,40 @@ from sqlalchemy import Connection, insert, select, update
 
 from memory.admission import Hold, hold_for
 from memory.assertion import Cardinality, Closing, Disposition, Verdict
-from memory.conversation import thread_columns
+from memory.conversation import Conversations
 from memory.instants import FAR_US
+from memory.plain import remember_plain
 from memory.prepare import Prepared
 from memory.provenance import Role, Trust
-from memory.quarantine import is_held_back
+from memory.quarantine import held_selectors, is_named
 from memory.rows import evidence_row, version_row
 from memory.statements import (
     IS_HELD,
-    IS_KNOWN,
     add_evidence,
     enqueue,
     insert_version,
     lock_attribute,
     namespace_id,
+    raise_trust,
     rows,
     succeed,
+    told_before,
 )
-from memory.tables import assertion, attribute, evidence
+from memory.tables import assertion, attribute
 from memory.timeline import Placement, Version, cover, place
 from memory.values import canonical
 
-__all__ = ["REMAINS", "SUPERSEDES", "carry_on", "close", "declared", "held_versions", "remember", "version_of"]
+__all__ = [
+    "REMAINS",
+    "SUPERSEDES",
+    "carry_on",
+    "close",
+    "declared",
+    "held_versions",
+    "remember",
+    "remember_one",
+    "version_of",
+]
 
 Row = dict[str, Any]
 #: Kinds of succession: the newer ended the belief in the older; the newer is what remained of the older.
@@ -48,42 +61,27 @@ def declared(connection: Connection, tenant_id: str, key: str, wanted: Cardinali
     return chosen
 
 
-def remember(connection: Connection, item: Prepared, cardinality: Cardinality | None) -> Verdict:
-    """Hold the statement, or add its moment to the one that holds it already."""
+def remember(connection: Connection, items: Sequence[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:
+    """Hold each statement, or add its moment to the one that holds it already; in their order."""
+    verdicts: list[Verdict] = []
+    for is_one, run in groupby(items, key=lambda each: each[1] is Cardinality.ONE):
+        if is_one:
+            verdicts += [remember_one(connection, item) for item, _ in run]
+        else:
+            verdicts += remember_plain(connection, run)
+    return verdicts
+
+
+def remember_one(connection: Connection, item: Prepared) -> Verdict:
+    """Place a statement about a single-valued attribute among those that are believed."""
     number = namespace_id(connection, item.tenant_id, item.draft.namespace)
-    if item.origin_key is not None and (told := _told_before(connection, item, number)) is not None:
-        return told
-    held_back = is_held_back(connection, item.tenant_id, item.draft.origin)
-    if cardinality is Cardinality.ONE:
-        return _remember_one(connection, item, number, source_held=held_back)
-    return _remember_any(connection, item, number, cardinality, source_held=held_back)
-
-
-def _remember_any(
-    connection: Connection, item: Prepared, number: int, cardinality: Cardinality | None, *, source_held: bool
-) -> Verdict:
-    hold = hold_for(item.draft.trust, item.draft.namespace, (), source_held=source_held)
-    same = (
-        select(assertion)
-        .where(assertion.c.namespace_id == number, assertion.c.digest == item.digest)
-        .where(IS_HELD if hold is Hold.NONE else IS_KNOWN & (assertion.c.hold != Hold.NONE))
-        .limit(1)
-    )
-    if held := rows(connection, same):
-        return _merge(connection, item, held[0])
-    row = _new_row(connection, item, number, cardinality) | {"hold": hold}
-    insert_version(connection, row)
-    add_evidence(connection, evidence_row(item, row["root_id"], number, Role.SUPPORTS, item.now))
-    return Verdict(
-        assertion_id=row["assertion_id"],
-        disposition=Disposition.QUARANTINED if hold else Disposition.ADDED,
-        hold=hold,
-    )
-
-
-def _remember_one(connection: Connection, item: Prepared, number: int, *, source_held: bool) -> Verdict:
     subject_key, attribute_key = item.subject_key or "", item.attribute_key or ""
     lock_attribute(connection, item.tenant_id, number, subject_key, attribute_key)
+    if item.origin_key is not None:
+        told = told_before(connection, number, item.origin_key, item.digest)
+        if told is not None:
+            return told
+    source_held = is_named(held_selectors(connection, item.tenant_id), item.draft.origin)
     held = held_versions(connection, number, subject_key, attribute_key)
     versions = [version_of(row) for row in held]
     placement = place(versions, item.valid_from, item.valid_to)
@@ -104,7 +102,7 @@ def _remember_one(connection: Connection, item: Prepared, number: int, *, source
     carry_on(connection, placement, by_id, row["assertion_id"], at)
     insert_version(connection, row)
     role = Role.CORRECTS if placement.closed else Role.SUPPORTS
-    add_evidence(connection, evidence_row(item, row["root_id"], number, role, at))
+    add_evidence(connection, [evidence_row(item, row["root_id"], number, role, at)])
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.SUPERSEDED if placement.closed else Disposition.ADDED,
@@ -174,56 +172,23 @@ def version_of(row: Row) -> Version:
 
 def _keep_apart(connection: Connection, item: Prepared, row: dict[str, Any], hold: Hold) -> Verdict:
     insert_version(connection, row | {"hold": hold})
-    add_evidence(connection, evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now))
+    add_evidence(connection, [evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)])
     return Verdict(assertion_id=row["assertion_id"], disposition=Disposition.QUARANTINED, hold=hold)
 
 
 def _new_row(connection: Connection, item: Prepared, number: int, cardinality: Cardinality | None) -> dict[str, Any]:
     row = version_row(item, str(uuid4()), number, cardinality)
-    return row | thread_columns(connection, row)
+    return row | Conversations(connection).place(row)
 
 
 def _merge(connection: Connection, item: Prepared, row: Row) -> Verdict:
     """Add a moment to a statement that is held. Said again by somebody more trusted, it is trusted more and lasts."""
-    add_evidence(connection, evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now))
+    add_evidence(connection, [evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)])
     order = list(Trust)
     if order.index(item.draft.trust) < order.index(Trust(row["trust"])):
-        later = max(row["expires_at"], item.expires_at)
-        connection.execute(
-            update(assertion)
-            .where(assertion.c.assertion_id == row["assertion_id"])
-            .values(trust=item.draft.trust, expires_at=later)
-        )
-        enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
+        raise_trust(connection, row["assertion_id"], item.draft.trust, item.expires_at)
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE,
         hold=row["hold"],
     )
-
-
-def _told_before(connection: Connection, item: Prepared, number: int) -> Verdict | None:
-    """What a job that runs again is told: what became of this moment's statement the first time."""
-    root_id = connection.scalar(
-        select(evidence.c.root_id)
-        .where(
-            evidence.c.namespace_id == number,
-            evidence.c.origin_key == item.origin_key,
-            evidence.c.digest == item.digest,
-            evidence.c.role.in_([Role.SUPPORTS, Role.CORRECTS]),
-        )
-        .limit(1)
-    )
-    if root_id is None:
-        return None
-    latest = (
-        select(assertion.c.assertion_id, assertion.c.hold)
-        .where(assertion.c.root_id == root_id)
-        .order_by(assertion.c.known_to.desc(), assertion.c.number.desc())
-        .limit(1)
-    )
-    if not (found := rows(connection, latest)):
-        return None
-    row = found[0]
-    disposition = Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE
-    return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=row["hold"])

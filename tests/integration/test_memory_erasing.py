@@ -142,7 +142,7 @@ def test_a_selector_names_one_thing() -> None:
     """Nothing named, or two things, or an empty one, is refused."""
     for given in ({}, {"tenant": True, "subject": "x"}, {"namespace": ()}, {"source": Selector()}, {"subject": " "}):
         with pytest.raises(Refused):
-            Forget(**given)  # type: ignore[arg-type]
+            Forget(**given)
 
 
 async def test_an_export_comes_back_equal(memory: Recollection, tmp_path: Path) -> None:

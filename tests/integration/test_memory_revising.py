@@ -80,6 +80,17 @@ async def test_what_later_changes_stand_on_is_not_undone(memory: Recollection) -
         await memory.undo(first.assertion_id, scope=HOME, change=CHANGE)
 
 
+async def test_what_was_said_again_is_not_brought_back_twice(memory: Recollection) -> None:
+    """A retracted text that somebody else has stated meanwhile is held once, on the new word."""
+    (first,) = await remembered(memory, draft("likes tea", origin=moment(1)))
+    await memory.retract(first.assertion_id, scope=HOME, reason="misheard", change=CHANGE)
+    await remembered(memory, draft("likes tea", origin=moment(2)))
+
+    with pytest.raises(CannotUndo, match="again meanwhile"):
+        await memory.undo(first.assertion_id, scope=HOME, change=CHANGE)
+    assert await texts(memory, "tea") == ["likes tea"]
+
+
 async def test_another_scope_has_no_such_assertion(memory: Recollection) -> None:
     """Every verb answers as if it did not exist."""
     (verdict,) = await remembered(memory, draft("likes tea"))

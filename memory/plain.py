@@ -1,0 +1,124 @@
+"""Remembering statements that end nobody's belief: texts, turns, events, one of many values. Many in few statements.
+
+What is looked up for one draft is looked up for all of them at once, and what is new is inserted at once: a turn costs
+less than its commit.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, bindparam, insert, literal, select
+
+from memory.admission import hold_for
+from memory.assertion import Cardinality, Disposition, Verdict
+from memory.conversation import Conversations
+from memory.prepare import Prepared
+from memory.provenance import Role, Trust
+from memory.quarantine import held_selectors, is_named
+from memory.rows import evidence_row, version_row
+from memory.statements import IS_KNOWN, add_evidence, chunks, namespace_ids, raise_trust, rows, told_before
+from memory.tables import assertion, evidence
+from memory.tables_jobs import outbox
+
+__all__ = ["remember_plain"]
+
+Row = dict[str, Any]
+Key = tuple[int, str, bool]
+_TOLD = select(evidence.c.namespace_id, evidence.c.origin_key, evidence.c.digest).where(
+    evidence.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
+    evidence.c.origin_key.in_(bindparam("keys", expanding=True)),
+)
+_HELD = select(assertion).where(
+    assertion.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
+    assertion.c.digest.in_(bindparam("keys", expanding=True)),
+    IS_KNOWN,
+)
+_INSERT = insert(assertion).inline()
+_QUEUE = insert(outbox).from_select(
+    ["tenant_id", "entry", "namespace_id", "due_at", "attempt"],
+    select(assertion.c.tenant_id, assertion.c.number, assertion.c.namespace_id, literal(0), literal(0)).where(
+        assertion.c.assertion_id.in_(bindparam("keys", expanding=True))
+    ),
+)
+
+
+class _Run:
+    """Drafts of one transaction: what is known of them, and what is to be inserted."""
+
+    def __init__(self, connection: Connection, items: Sequence[Prepared]) -> None:
+        self._connection = connection
+        self._numbers = namespace_ids(connection, items[0].tenant_id, (item.draft.namespace for item in items))
+        self._selectors = held_selectors(connection, items[0].tenant_id)
+        self._told = self._all_told(items)
+        self._held = self._all_held(items)
+        self._conversations = Conversations(connection)
+        self._versions: list[Row] = []
+        self._evidence: list[Row] = []
+
+    def remember(self, item: Prepared, cardinality: Cardinality | None) -> Verdict:
+        """Decide about one draft; what it adds is inserted by `finish`."""
+        number = self._numbers[item.draft.namespace]
+        told = (number, item.origin_key, item.digest)
+        if item.origin_key is not None and told in self._told:
+            self.finish()
+            if (verdict := told_before(self._connection, number, item.origin_key, item.digest)) is not None:
+                return verdict
+        self._told.add(told)
+        source_held = is_named(self._selectors, item.draft.origin)
+        hold = hold_for(item.draft.trust, item.draft.namespace, (), source_held=source_held)
+        key = (number, item.digest, bool(hold))
+        if (held := self._held.get(key)) is not None:
+            return self._merge(item, held)
+        row = version_row(item, str(uuid4()), number, cardinality) | {"hold": hold}
+        row |= self._conversations.place(row)
+        self._held[key] = row
+        self._versions.append(row)
+        self._evidence.append(evidence_row(item, row["root_id"], number, Role.SUPPORTS, item.now))
+        disposition = Disposition.QUARANTINED if hold else Disposition.ADDED
+        return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=hold)
+
+    def finish(self) -> None:
+        """Insert what is new, and queue its index entries."""
+        if self._versions:
+            self._connection.execute(_INSERT, self._versions)
+            for part in chunks([row["assertion_id"] for row in self._versions]):
+                self._connection.execute(_QUEUE, {"keys": part})
+        add_evidence(self._connection, self._evidence)
+        self._versions, self._evidence = [], []
+
+    def _merge(self, item: Prepared, row: Row) -> Verdict:
+        """Add a moment to a statement that is held. Said again by somebody more trusted, it is trusted more."""
+        self._evidence.append(evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now))
+        order = list(Trust)
+        if order.index(item.draft.trust) < order.index(Trust(row["trust"])):
+            self.finish()
+            raise_trust(self._connection, row["assertion_id"], item.draft.trust, item.expires_at)
+            row["trust"] = item.draft.trust
+        disposition = Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE
+        return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=row["hold"])
+
+    def _all_told(self, items: Sequence[Prepared]) -> set[tuple[int, str | None, str]]:
+        keys = sorted({item.origin_key for item in items if item.origin_key is not None})
+        found: set[tuple[int, str | None, str]] = set()
+        for part in chunks(keys):
+            values = {"namespaces": [*self._numbers.values()], "keys": part}
+            found.update(map(tuple, self._connection.execute(_TOLD, values)))
+        return found
+
+    def _all_held(self, items: Sequence[Prepared]) -> dict[Key, Row]:
+        found: dict[Key, Row] = {}
+        for part in chunks(sorted({item.digest for item in items})):
+            values = {"namespaces": [*self._numbers.values()], "keys": part}
+            for row in rows(self._connection, _HELD, values):
+                found.setdefault((row["namespace_id"], row["digest"], bool(row["hold"])), row)
+        return found
+
+
+def remember_plain(connection: Connection, items: Iterable[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:
+    """Hold each statement, or add its moment to the one that is held already; in their order."""
+    given = list(items)
+    run = _Run(connection, [item for item, _ in given])
+    verdicts = [run.remember(item, cardinality) for item, cardinality in given]
+    run.finish()
+    return verdicts
