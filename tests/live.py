@@ -46,13 +46,14 @@ async def serve_live(
     routes: Iterable[Any] = (),
     environment: dict[str, str] | None = None,
     monotonic: Callable[[], float] = time.monotonic,
+    with_worker: bool = False,
 ) -> AsyncIterator[Live]:
-    """A server on a free port, without a worker, with further routes if a test brings some."""
+    """A server on a free port, with further routes if a test brings some, and with a worker if it asks for one."""
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), "PORT": "0", **(environment or {})})
     migrate_all(settings)
     is_ready = asyncio.Event()
     with listen(settings.host, settings.port) as listening:
-        async with open_resources(settings, with_worker=False) as wired:
+        async with open_resources(settings, with_worker=with_worker) as wired:
             resources = Resources(wired=wired, monotonic=monotonic)
             app = create_app(resources, extra_routes=list(routes))
             server = Server(app, stopping=resources.stopping, on_ready=is_ready.set)

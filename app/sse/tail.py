@@ -18,16 +18,24 @@ from workers.agents import assistant_id_of
 from workers.feed import Watch
 from workers.wiring import Resources
 
-__all__ = ["follow"]
+__all__ = ["ENTRY_COUNT_MAX", "follow"]
+
+#: Entries that wait in memory for a slow reader; the others wait in the journal.
+ENTRY_COUNT_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The run, its entries that were not seen before, and, at the first of them, the state that they were added to."""
+    """The run, and its next entries; there are more of them unless it `is_whole`.
+
+    At the first of all: the state that they were added to, and the seq of the last one there is.
+    """
 
     run: Run | None
     entries: list[Recorded]
+    is_whole: bool = True
     base: ThreadState | None = None
+    last_seq: int = 0
 
 
 async def follow(
@@ -44,20 +52,19 @@ async def follow(
             look = await tail.look()
             for event in tail.of_entries(look):
                 yield event
+            if not look.is_whole:
+                continue
             if is_over(look.run):
                 if look.run is not None and look.run.parked is not None:
                     yield Event("end", spell_event({"run_id": run.run_id, "status": look.run.status}))
                 return
-            for event in tail.of_flashes():
-                yield event
-            while True:
+            hears_flashes = True
+            while hears_flashes:
+                for event in tail.of_flashes():
+                    yield event
                 await ear.changed(POLL_S)
                 yield None
-                told = list(tail.of_flashes())
-                if not told:
-                    break
-                for event in told:
-                    yield event
+                hears_flashes = tail.has_flashes()
 
 
 class _Tail:
@@ -84,7 +91,7 @@ class _Tail:
                 # It has not begun: all that comes is news.
                 self._after = self._after or START
                 return
-            self._events = self._begin(look.entries, look.base)
+            self._events = self._begin(look, look.base)
         for entry in look.entries:
             yield from self._events.of_entry(entry)
 
@@ -94,25 +101,33 @@ class _Tail:
             for flash in self._ear.flashes(self._events.seq, self._events.flash_count):
                 yield from self._events.of_flash(flash)
 
+    def has_flashes(self) -> bool:
+        """Whether something flashed since the last entry and was not told."""
+        return self._events is not None and bool(self._ear.flashes(self._events.seq, self._events.flash_count))
+
     def _look(self, connection: Connection) -> _Look:
         run = find_run(connection, self._run.tenant_id, self._run.run_id)
         if run is None or run.attempts == 0:
             return _Look(run, [])
-        seen = 0 if self._events is None else self._events.seq
-        entries = read_entries(connection, run.thread, seen)
+        if self._events is not None:
+            entries = read_entries(connection, run.thread, self._events.seq, ENTRY_COUNT_MAX)
+            own = [each for each in entries if each.run == run.number]
+            # A run's entries stand together: where others follow, there are no more of it.
+            return _Look(run, own, is_whole=len(own) < ENTRY_COUNT_MAX)
+        entries = read_entries(connection, run.thread)
         own = [each for each in entries if each.run == run.number]
-        if self._events is not None or not own:
-            return _Look(run, own)
+        if not own:
+            return _Look(run, [])
         lineage = lineage_of(read_leaves(connection, run.thread), own[0].branch)
         base = fold(each for each in visible(entries, lineage) if each.seq < own[0].seq)
-        return _Look(run, own, base)
+        page = own[:ENTRY_COUNT_MAX]
+        return _Look(run, page, is_whole=len(page) == len(own), base=base, last_seq=own[-1].seq)
 
-    def _begin(self, entries: list[Recorded], base: ThreadState) -> RunEvents:
+    def _begin(self, look: _Look, base: ThreadState) -> RunEvents:
         run, after = self._run, self._after
         if after is None:
-            last_seq = entries[-1].seq
-            shown_count = len(self._ear.flashes(last_seq, 0))
-            after = Place(last_seq, flash_slot(shown_count + 1) - 1)
+            shown_count = len(self._ear.flashes(look.last_seq, 0))
+            after = Place(look.last_seq, flash_slot(shown_count + 1) - 1)
         facts = RunFacts(
             run_id=run.run_id,
             thread_id=run.thread_id,
@@ -121,4 +136,4 @@ class _Tail:
             metadata=run.metadata,
             tags=run.request.tags,
         )
-        return RunEvents(facts, self._modes, after, state=base, seq=entries[0].seq - 1)
+        return RunEvents(facts, self._modes, after, state=base, seq=look.entries[0].seq - 1)
