@@ -59,8 +59,8 @@ NAMES = ("Anna Schmidt", "Tom Becker", "Priya Raman", "Carmen Ruiz", "Olivier Ca
 def thread(tokens: int, seed: int = 0, *, dense: bool = False) -> list[SourceEntry]:
     """A conversation of so many tokens by estimate.
 
-    An ordinary one has a value in about every 150 characters. A dense one is half facts and tool output, with a value in
-    every 40: a thread of logs and tables.
+    An ordinary one has a value in about every 150 characters. A dense one is half facts and tool output, with a
+    value in every 40: a thread of logs and tables.
     """
     chance = random.Random(seed)
     entries: list[SourceEntry] = []
