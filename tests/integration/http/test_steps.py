@@ -153,7 +153,7 @@ async def test_a_step_in_doubt_is_shown_everywhere(start_service: Callable[..., 
     ("body", "outcome", "made"),
     [
         ({"outcome": "verify"}, "happened", 1),
-        ({"outcome": "happened", "result": {"refunded": "by hand", "at": [1, None]}}, "happened", 1),
+        ({"outcome": "happened", "result": {"refunded": "abc\x00def", "at": [1, None, "\u2028"]}}, "happened", 1),
         ({"outcome": "did_not_happen"}, "did_not_happen", 2),
     ],
     ids=["verify", "happened", "did not happen"],
@@ -161,7 +161,7 @@ async def test_a_step_in_doubt_is_shown_everywhere(start_service: Callable[..., 
 async def test_a_doubt_is_settled_once_and_the_run_goes_on(
     start_service: Callable[..., Service], body: dict[str, Any], outcome: str, made: int
 ) -> None:
-    """By the verifier, by a result, or by another attempt with the same key; a repeated request is told the same."""
+    """By the verifier, by a result (NUL and all), or by another attempt with the same key; a repeat hears the same."""
     service = start_service()
     thread_id, run_id, doubted = await in_doubt(service)
 

@@ -232,6 +232,50 @@ async def test_arguments_that_are_written_over_are_asked_about_anew(service: Ser
     assert '"amount_cents":7' in last["content"]
 
 
+def result_of(wait: dict[str, Any], state: Any) -> dict[str, Any]:
+    """A result, written by hand, for the call that a question is about."""
+    calls = state["values"]["messages"][-1]["tool_calls"]
+    (call,) = [call for call in calls if call["args"] == wait["arguments"]]
+    return {"role": "tool", "content": "by hand", "tool_call_id": call["id"]}
+
+
+async def test_a_result_from_outside_takes_its_question_back_and_no_other(service: Service) -> None:
+    """The thread still asks the second one, which is answered as ever; the calls' results stand side by side."""
+    thread_id, asked = await ask(service, PARALLEL.replace("A1", "hand-1").replace("A2", "hand-2"))
+    async with service.sdk() as sdk, service.http() as http:
+        by_hand = result_of(asked[0], await sdk.threads.get_state(thread_id))
+        await sdk.threads.update_state(thread_id, {"messages": [by_hand]})
+        thread = await sdk.threads.get(thread_id)
+        await http.post(f"/waits/{asked[1]['wait_id']}/answer", json={"answer": True})
+        await settled(service, thread_id)
+        state = await sdk.threads.get_state(thread_id)
+
+    assert [wait["status"] for wait in await waits(service, thread_id)] == ["superseded", "answered"]
+    assert thread["status"] == "interrupted"
+    assert [[each["id"] for each in found] for found in thread["interrupts"].values()] == [[asked[1]["wait_id"]]]
+    kinds = [each["type"] for each in state["values"]["messages"]]  # type: ignore[call-overload]
+    assert kinds == ["human", "ai", "tool", "tool", "ai"]
+    assert (done(service, "hand-1"), done(service, "hand-2")) == ([], ["refund"])
+
+
+async def test_results_that_would_leave_one_behind_are_refused(service: Service) -> None:
+    """What a sibling returned joins the transcript with the last of them; a hand-written one must not cut it off."""
+    text = 'parallel lookup_order {"order_id": "half"}\nparallel refund {"order_id": "half", "amount_cents": 5}'
+    thread_id, (asked,) = await ask(service, text)
+    path = f"/threads/{thread_id}/state"
+    async with service.sdk() as sdk, service.http() as http:
+        state: Any = await sdk.threads.get_state(thread_id)
+        by_hand = result_of(asked, state)
+        other = {**by_hand, "tool_call_id": state["values"]["messages"][-1]["tool_calls"][0]["id"]}
+        refused = await http.post(path, json={"values": {"messages": [by_hand]}})
+        taken = await http.post(path, json={"values": {"messages": [other, by_hand]}})
+        after: Any = await sdk.threads.get_state(thread_id)
+
+    assert (refused.status_code, refused.json()["path"]) == (422, "$.values.messages")
+    assert taken.status_code == 200
+    assert (after["next"], after["interrupts"]) == (["model"], [])
+
+
 async def test_waits_are_walked_once_each_in_both_directions(service: Service) -> None:
     """Three to a page, some opened at one instant; a cursor belongs to its thread and its filter."""
     calls = "\n".join(f'parallel refund {{"order_id": "w{number}", "amount_cents": 5}}' for number in range(8))
