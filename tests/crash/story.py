@@ -144,11 +144,11 @@ async def _collect(client: Client, told: Told) -> None:
 
 
 async def read_journal(client: Client, thread_id: str) -> list[dict[str, Any]]:
-    """Every entry of the thread, with the fields of its payload beside `seq`, `kind`, `at` and the others."""
+    """Every entry of the thread; the fields of its payload stand beside `seq`, `kind`, `at` and the others too."""
     entries: list[dict[str, Any]] = []
     after: int | None = 0
     while after is not None:
         page = await client.get(f"/threads/{thread_id}/journal", after=after, limit=PAGE_SIZE)
-        entries += [{**entry, **entry["payload"]} for entry in page["items"]]
+        entries += [{**entry["payload"], **entry} for entry in page["items"]]
         after = page["next"]
     return entries
