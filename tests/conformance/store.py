@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
 
@@ -11,31 +11,39 @@ from state import (
     Acceptance,
     Claim,
     Database,
+    Ending,
     Entry,
     Hand,
     Journal,
     Move,
     Offer,
+    Receipt,
     Recorded,
     Run,
     RunStarted,
+    RunStatus,
+    StepKey,
     Thread,
+    ThreadStatus,
     TurnStarted,
     Wait,
+    WaitOpened,
     accept,
     bury,
     claim,
     enrol,
     get_run,
     get_thread,
+    list_runs,
     list_waits,
     list_workers,
     open_thread,
     to_us,
+    wait_id_of,
 )
-from tests.factories import TENANT, an_offer
+from tests.factories import TENANT, an_offer, asked, replied
 
-__all__ = ["ROUTES", "Store", "real_now_us"]
+__all__ = ["ROUTES", "Store", "a_receipt", "real_now_us"]
 
 T = TypeVar("T")
 ROUTES = ("chat",)
@@ -46,6 +54,12 @@ LEASE_S = 600.0
 def real_now_us() -> int:
     """The clock: due times and leases are judged by the database's own, so a made-up one would not do."""
     return to_us(datetime.now(UTC))
+
+
+def a_receipt(key: str = "key-1", digest: str = "digest", *, is_open: bool = False) -> Receipt:
+    """A key, and the answer that its first use stores: the id of the run that was made."""
+    answer = None if is_open else lambda made: (200, str(getattr(made, "run_id", None)).encode())
+    return Receipt(key=key, request_digest=digest, answer=answer)
 
 
 @dataclass
@@ -107,6 +121,10 @@ class Store:
         """The run as it is now."""
         return await self.read(lambda connection: get_run(connection, run.tenant_id, run.run_id))
 
+    async def runs(self, thread: int) -> list[Run]:
+        """The runs of a thread, newest first."""
+        return await self.read(lambda connection: list_runs(connection, thread, limit=100))
+
     async def waits(self, run: Run, status: str | None = None) -> list[Wait]:
         """The waits of the run's thread."""
         return await self.read(lambda connection: list_waits(connection, run.thread, status=status))
@@ -156,6 +174,30 @@ class Store:
         )
         hand.note(TurnStarted(worker_id=str(claimed.thread.owner), attempt=run.attempts))
         await hand.flush()
+
+    async def asking(self, *names: str, **changes: Any) -> tuple[Claim, tuple[WaitOpened, ...]]:
+        """A run that has ended to wait for a person: one approval for each tool named."""
+        claimed, hand = await self.begun(**changes)
+        calls = [asked(name, f"call-{index}") for index, name in enumerate(names)]
+        waits = tuple(self.question(claimed, index, name) for index, name in enumerate(names))
+        ending = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED)
+        move = Move(ending=ending, execution_id=claimed.run.execution_id, opened=waits)
+        await self.put(hand, replied(*calls), *waits, move=move)
+        return claimed, waits
+
+    def question(
+        self, claimed: Claim, index: int = 0, tool: str = "pay", kind: Literal["approval", "in_doubt"] = "approval"
+    ) -> WaitOpened:
+        """The entry that asks about a call of the first reply."""
+        key = StepKey(f"tool-1-{index}")
+        return WaitOpened(
+            wait_id=wait_id_of(claimed.run.execution_id, key, kind),
+            step_key=key,
+            kind=kind,
+            tool=tool,
+            arguments={},
+            shown_digest="digest",
+        )
 
     def hand(self, claimed: Claim) -> Hand:
         """A hand on the journal of a claimed thread."""
