@@ -169,8 +169,14 @@ UNFOLDED = (
     .order_by(_wait.answered_at, _wait.wait_id)
 )
 
-#: A turn lets its run go. A cancelled run is due at once: one that came while the run was being parked would
-#: otherwise wait for what the run waits for. One that has to roll back does not settle (no row then).
+#: A cancellation or an answer that the turn has not seen: it came while the run was being parked.
+_news = or_(
+    _run.cancel.is_not(None),
+    exists().where(and_(_wait.thread == _run.thread, _wait.status == "answered", _wait.folded.is_(False))),
+)
+
+#: A turn lets its run go. With news it is due at once: nobody would wake it any more, as whoever brought them found it
+#: running. One that has to roll back does not settle (no row then).
 END_RUN = (
     update(tables.run)
     .where(
@@ -181,8 +187,8 @@ END_RUN = (
         status=bindparam("to_status"),
         reason=bindparam("to_reason"),
         error=bindparam("to_error"),
-        parked=case((_run.cancel.is_not(None), None), else_=bindparam("to_parked")),
-        due_at=case((_run.cancel.is_not(None), 0), else_=bindparam("to_due_at")),
+        parked=case((_news, None), else_=bindparam("to_parked")),
+        due_at=case((_news, 0), else_=bindparam("to_due_at")),
         hidden=bindparam("to_hidden"),
         updated_at=bindparam("now_us"),
     )
