@@ -7,7 +7,19 @@ longer, whether they are kept apart, how far they are trusted and when they expi
 
 from typing import Any, cast
 
-from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    TextClause,
+    UniqueConstraint,
+    text,
+)
 from sqlmodel import Field, SQLModel
 
 from memory.instants import FAR_US
@@ -35,8 +47,8 @@ METADATA = MetaData()
 BIG = BigInteger().with_variant(Integer, "sqlite")
 
 
-def partial(name: str, *columns: str, where: str, unique: bool = False) -> Index:
-    return Index(name, *columns, unique=unique, sqlite_where=text(where), postgresql_where=text(where))
+def partial(name: str, *columns: str, where: TextClause, unique: bool = False) -> Index:
+    return Index(name, *columns, unique=unique, sqlite_where=where, postgresql_where=where)
 
 
 def number_column() -> Any:
@@ -122,22 +134,24 @@ class AssertionRow(Row, table=True):
             "namespace_id",
             "subject_key",
             "attribute_key",
-            where=f"{_OPEN} AND cardinality = 'one'",
+            where=text(f"{_OPEN} AND cardinality = 'one'"),
             unique=True,
         ),
         partial(
             "memory_assertion_held_once",
             "namespace_id",
             "digest",
-            where=f"{_OPEN} AND (cardinality IS NULL OR cardinality <> 'one')",
+            where=text(f"{_OPEN} AND (cardinality IS NULL OR cardinality <> 'one')"),
             unique=True,
         ),
         Index("memory_assertion_by_attribute", "namespace_id", "subject_key", "attribute_key", "known_to"),
         Index("memory_assertion_by_namespace", "namespace_id", "number"),
         Index("memory_assertion_by_root", "root_id"),
-        partial("memory_assertion_by_previous", "previous_id", where="previous_id IS NOT NULL"),
-        partial("memory_assertion_by_thread", "namespace_id", "thread_ref", "number", where="thread_ref IS NOT NULL"),
-        partial("memory_assertion_expiring", "expires_at", where=f"expires_at < {FAR_US}"),
+        partial("memory_assertion_by_previous", "previous_id", where=text("previous_id IS NOT NULL")),
+        partial(
+            "memory_assertion_by_thread", "namespace_id", "thread_ref", "number", where=text("thread_ref IS NOT NULL")
+        ),
+        partial("memory_assertion_expiring", "expires_at", where=text(f"expires_at < {FAR_US}")),
         {"sqlite_autoincrement": True},
     )
     number: int = number_column()
@@ -189,7 +203,9 @@ class EvidenceRow(Row, table=True):
         Index("memory_evidence_by_message", "tenant_id", "message_ref"),
         Index("memory_evidence_by_actor", "tenant_id", "actor"),
         # A job that runs twice tells its moment once.
-        partial("memory_evidence_once", "namespace_id", "origin_key", "digest", "role", where="once = 1", unique=True),
+        partial(
+            "memory_evidence_once", "namespace_id", "origin_key", "digest", "role", where=text("once = 1"), unique=True
+        ),
         {"sqlite_autoincrement": True},
     )
     number: int = number_column()
