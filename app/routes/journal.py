@@ -87,7 +87,7 @@ async def read_journal(
     after: After = None,
     before: Before = None,
 ) -> JournalPage:
-    """Entries of the thread: from the first, `after` a seq, right `before` one, or `after` one up to `before` another."""
+    """Entries of the thread: from the first, `after` a seq, right `before` one, or between the two."""
     wanted = uuid_of("thread", thread_id)
     before_seq = SEQ_MAX + 1 if before is None else before
     after_seq = after or 0

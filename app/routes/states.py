@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from app import given
 from app.access import Scope, needs
-from app.answers import json_answer, once
+from app.answers import once
 from app.pages import PAGE_SIZE_MAX
 from app.path_ids import uuid_of
 from app.request import BodyRefused
@@ -22,7 +22,7 @@ from app.updating import Wish, update_thread
 from app.wire.checkpoints import CheckpointRef, ShownCheckpoint, before_of, checkpoint_id_in
 from app.wire.messages import Revision, read_revision
 from app.wire.reading import read_as
-from app.wire.states import EMPTY, ShownState, StateField, chosen, state_to_wire
+from app.wire.states import EMPTY, ShownState, Spelled, StateField, chosen, state_to_wire
 from state import Reply, checkpoint_id_of, get_thread
 from state.receipts import look_up, record
 
@@ -187,17 +187,25 @@ async def read_history(
 async def _state_at(
     resources: Resources, tenant_id: str, thread_id: str, place: str | None, select: list[StateField] | None
 ) -> Response[bytes]:
-    moment = await resources.database.read(lambda connection: at_checkpoint(connection, tenant_id, thread_id, place))
-    return json_answer(chosen(EMPTY if moment is None else state_to_wire(thread_id, moment), select))
+    def unit(connection: Connection) -> bytes:
+        moment = at_checkpoint(connection, tenant_id, thread_id, place)
+        state = EMPTY if moment is None else state_to_wire(thread_id, moment)
+        return msgspec.json.encode(chosen(state, select))
+
+    # A long transcript is written in the reader's thread: others are not to wait for it.
+    return once(await resources.database.read(unit))
 
 
 async def _history(
     resources: Resources, tenant_id: str, thread_id: str, question: Question, select: list[StateField] | None
 ) -> Response[bytes]:
-    moments = await resources.database.read(
-        lambda connection: history(connection, get_thread(connection, tenant_id, thread_id), question)
-    )
-    return json_answer([chosen(state_to_wire(thread_id, each), select) for each in moments])
+    def unit(connection: Connection) -> bytes:
+        spelled = Spelled()
+        moments = history(connection, get_thread(connection, tenant_id, thread_id), question)
+        states = (state_to_wire(thread_id, moment, spelled) for moment in moments)
+        return msgspec.json.encode([chosen(state, select) for state in states])
+
+    return once(await resources.database.read(unit))
 
 
 def _revision_of(values: dict[str, Any] | None) -> Revision:

@@ -12,10 +12,11 @@ from sqlalchemy import Connection
 
 from app import given
 from app.access import Scope, needs
-from app.answers import json_answer, once
+from app.answers import once
 from app.cursors import Listing
 from app.pages import Page, cut
 from app.path_ids import uuid_of
+from app.problem import MEDIA_TYPE
 from app.request import BodyRefused
 from app.resources import Resources
 from app.standing import stand
@@ -69,11 +70,11 @@ async def create_thread(
     return await _made_or_replayed(resources, unit)
 
 
-@get("/threads/{thread_id:str}", opt=needs(Scope.READ))
-async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownThread:
+@get("/threads/{thread_id:str}", opt=needs(Scope.READ), responses=_SHOWN)
+async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Response[bytes]:
     """The thread, with its values and open questions."""
     wanted = uuid_of("thread", thread_id)
-    return await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted))
+    return once(await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted)))
 
 
 @patch("/threads/{thread_id:str}", opt=needs(Scope.RUN), responses=_SHOWN)
@@ -94,8 +95,7 @@ async def update_thread(
     await resources.database.write(unit)
     if prefer is not None and prefer.strip().lower() == "return=minimal":
         return Response(b"", status_code=204)
-    shown = await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted))
-    return json_answer(shown)
+    return once(await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted)))
 
 
 @delete("/threads/{thread_id:str}", opt=needs(Scope.RUN))
@@ -134,7 +134,7 @@ async def find_threads(
     place = None if search.cursor is None else sealer.open(search.cursor, listing)
     with_values = search.select is None or not {"values", "interrupts"}.isdisjoint(search.select)
 
-    def unit(connection: Connection) -> tuple[int, bool, Page[Thread], list[ShownThread]]:
+    def unit(connection: Connection) -> tuple[int, bool, Page[Thread], bytes]:
         found = search_threads(
             connection,
             caller.tenant_id,
@@ -146,10 +146,11 @@ async def find_threads(
             beside=None if place is None else (place.position[0], int(place.position[1])),
         )
         page = cut(found, search.limit, place, lambda thread: sort_key(thread, sort_by))
-        shown = [_thread_shown(connection, thread, with_values=with_values) for thread in page.rows]
-        return count_threads(connection, caller.tenant_id, wanted), len(found) > search.limit, page, shown
+        shown = (_thread_shown(connection, thread, with_values=with_values) for thread in page.rows)
+        body = msgspec.json.encode([chosen(each, search.select) for each in shown])
+        return count_threads(connection, caller.tenant_id, wanted), len(found) > search.limit, page, body
 
-    total, has_more, page, shown = await resources.database.read(unit)
+    total, has_more, page, body = await resources.database.read(unit)
     headers = {"x-pagination-total": str(total)}
     if place is None and has_more:
         headers["x-pagination-next"] = str(search.offset + search.limit)
@@ -157,7 +158,7 @@ async def find_threads(
         headers["x-pagination-next-cursor"] = sealer.seal(page.next, listing)
     if page.previous is not None:
         headers["x-pagination-previous-cursor"] = sealer.seal(page.previous, listing)
-    return json_answer([chosen(each, search.select) for each in shown], headers=headers)
+    return Response(body, status_code=200, media_type=MEDIA_TYPE, headers=headers)
 
 
 @post("/threads/count", opt=needs(Scope.READ), status_code=200)
@@ -195,8 +196,8 @@ def _made(connection: Connection, thread: Thread) -> tuple[int, bytes]:
     return 200, msgspec.json.encode(_thread_shown(connection, thread))
 
 
-def _shown(connection: Connection, tenant_id: str, thread_id: str) -> ShownThread:
-    return _thread_shown(connection, get_thread(connection, tenant_id, thread_id))
+def _shown(connection: Connection, tenant_id: str, thread_id: str) -> bytes:
+    return _made(connection, get_thread(connection, tenant_id, thread_id))[1]
 
 
 def _thread_shown(connection: Connection, thread: Thread, *, with_values: bool = True) -> ShownThread:

@@ -1,7 +1,7 @@
 """States of the dialect: a thread as it stands at a position."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -20,6 +20,7 @@ __all__ = [
     "Moment",
     "ShownState",
     "ShownTask",
+    "Spelled",
     "StateField",
     "chosen",
     "metadata_of",
@@ -87,15 +88,31 @@ class ShownState(Struct):
 EMPTY = ShownState()
 
 
-def state_to_wire(thread_id: str, moment: Moment) -> ShownState:
-    """The state at a moment."""
+class Spelled:
+    """Shows each message once, as JSON, however many states it is part of."""
+
+    def __init__(self) -> None:
+        self._shown: dict[int, tuple[Message, msgspec.Raw]] = {}
+
+    def __call__(self, message: Message) -> msgspec.Raw:
+        """The message as JSON that is ready."""
+        found = self._shown.get(id(message))
+        if found is None:
+            # The message is kept beside, so that no other can take its id.
+            found = (message, msgspec.Raw(msgspec.json.encode(message_to_wire(message))))
+            self._shown[id(message)] = found
+        return found[1]
+
+
+def state_to_wire(thread_id: str, moment: Moment, shown: Callable[[Message], Any] = message_to_wire) -> ShownState:
+    """The state at a moment, with its messages as `shown` shows them."""
     position = moment.position
     checkpoint = ShownCheckpoint.of(thread_id, position)
     parent = None if position.parent is None else ShownCheckpoint.of(thread_id, position.parent)
     interrupts = [interrupt_of_wait(wait) for wait in moment.waits]
     tasks = [] if position.next is None else [_task(checkpoint.checkpoint_id, position.next, moment, interrupts)]
     return ShownState(
-        values=values_of(moment.messages),
+        values=values_of(moment.messages, shown),
         next=[] if position.next is None else [position.next],
         tasks=tasks,
         metadata=metadata_of(thread_id, moment.position, moment.origin),
@@ -108,9 +125,9 @@ def state_to_wire(thread_id: str, moment: Moment) -> ShownState:
     )
 
 
-def values_of(messages: Sequence[Message]) -> dict[str, Any]:
+def values_of(messages: Sequence[Message], shown: Callable[[Message], Any] = message_to_wire) -> dict[str, Any]:
     """The values of a state: its one channel."""
-    return {"messages": [message_to_wire(each) for each in messages]}
+    return {"messages": [shown(each) for each in messages]}
 
 
 def metadata_of(thread_id: str, position: Position, origin: Origin | None) -> dict[str, Any]:
@@ -128,12 +145,12 @@ def task_id_of(checkpoint_id: str, node: str) -> str:
 
 
 def chosen(state: ShownState, fields: Sequence[StateField] | None) -> dict[str, Any]:
-    """The state as plain JSON, with the chosen fields alone."""
-    plain: dict[str, Any] = msgspec.to_builtins(state)
+    """The members of the state, the chosen ones alone."""
+    members = msgspec.structs.asdict(state)
     if fields is None:
-        return plain
+        return members
     names = {field.partition(".")[0] for field in fields}
-    return {name: value for name, value in plain.items() if name in names}
+    return {name: value for name, value in members.items() if name in names}
 
 
 def _task(checkpoint_id: str, node: str, moment: Moment, interrupts: list[dict[str, Any]]) -> ShownTask:

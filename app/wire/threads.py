@@ -121,6 +121,6 @@ def thread_to_wire(thread: Thread, moment: Moment | None) -> ShownThread:
 
 
 def chosen(thread: ShownThread, fields: Sequence[ThreadField] | None) -> dict[str, Any]:
-    """The thread as plain JSON, with the chosen fields alone."""
-    plain: dict[str, Any] = msgspec.to_builtins(thread)
-    return plain if fields is None else {name: plain[name] for name in plain if name in fields}
+    """The members of the thread, the chosen ones alone."""
+    members = msgspec.structs.asdict(thread)
+    return members if fields is None else {name: members[name] for name in members if name in fields}
