@@ -15,6 +15,7 @@ from pathlib import Path
 
 BROKEN = 3
 SILENCE_S_MAX = 30
+READ_BYTES = 65_536
 
 
 def main() -> int:
@@ -50,15 +51,22 @@ def _mended(file: Path) -> str:
 
 def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, str]]:
     fields: dict[str, str] = {}
-    while line := response.readline():
-        text = line.decode().rstrip("\r\n")
-        if text:
-            name, _, value = text.partition(": ")
+    for line in _lines(response):
+        if line:
+            name, _, value = line.partition(": ")
             fields[name] = value
         else:
             if "id" in fields:
                 yield fields
             fields = {}
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[str]:
+    unread = b""
+    # Not its readline: that takes a connection that broke for the end of the stream.
+    while data := response.read1(READ_BYTES):
+        *lines, unread = (unread + data).split(b"\n")
+        yield from (line.decode().rstrip("\r") for line in lines)
 
 
 if __name__ == "__main__":
