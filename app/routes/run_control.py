@@ -113,9 +113,10 @@ async def cancel_run(
     cancellation = Cancellation(action=CancelAction(action), run_ids=(wanted,))
 
     def unit(connection: Connection) -> Run:
-        thread = get_thread(connection, caller.tenant_id, of_thread)
-        cancellation.ask(connection, thread.number, resources.wired.now_us())
-        return get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
+        # Looked at first: one that is rolled back before it began is not there any more.
+        found = get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
+        cancellation.ask(connection, found.thread, resources.wired.now_us())
+        return found
 
     run = await resources.database.write(unit)
     resources.wired.doorbell.notice((wanted,))

@@ -1,19 +1,18 @@
 """Runs without a thread: each makes one of its own, which goes some time after the run has ended."""
 
 from functools import partial
-from typing import Annotated
 
 import msgspec
 from litestar import Response, post
 from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
-from msgspec import Meta
 from sqlalchemy import Connection
 
 from app import given
 from app.accepting import accept_offer, announce, offer_of
 from app.access import Scope, needs
 from app.answers import once
+from app.request import BodyRefused
 from app.routes.runs import EVENTS, OUTCOME, SHOWN
 from app.starting import Starter
 from app.wire.run_request import StatelessRunBody, read_wish
@@ -26,7 +25,6 @@ __all__ = ["BATCH_COUNT_MAX", "ROUTES"]
 #: Runs of one batch.
 BATCH_COUNT_MAX = 100
 
-Batch = Annotated[list[StatelessRunBody], Meta(min_length=1, max_length=BATCH_COUNT_MAX)]
 _SHOWN_ALL = {200: ResponseSpec(list[ShownRun], description="The runs, in order.", generate_examples=False)}
 
 
@@ -68,12 +66,14 @@ async def wait_stateless_run(
 
 @post("/runs/batch", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN_ALL)
 async def create_batch(
-    data: JSONBody[Batch],
+    data: JSONBody[list[StatelessRunBody]],
     caller: given.Caller,
     resources: given.Resources,
     request_key: given.RequestKey,
 ) -> Response[bytes]:
     """Start several runs in the background, each on a thread of its own: all of them, or none."""
+    if not 1 <= len(data) <= BATCH_COUNT_MAX:
+        raise BodyRefused("$", f"is a list of 1 to {BATCH_COUNT_MAX} runs, and has {len(data)}")
     wired, now_us = resources.wired, resources.wired.now_us()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
     offers = [

@@ -25,6 +25,7 @@ PUBLIC = {"GET /ok", "GET /ready"}
 
 HTTP = "tests/integration/http"
 THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one_that_never_was"
+RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that_never_was"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
 #: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
@@ -50,6 +51,15 @@ TENANT_TESTS = {
     "GET /threads/{thread_id}/journal/verify": THREAD_TEST,
     "GET /threads/{thread_id}/waits": THREAD_TEST,
     "POST /waits/{wait_id}/answer": THREAD_TEST,
+    "POST /threads/{thread_id}/runs": RUN_TEST,
+    "POST /threads/{thread_id}/runs/stream": RUN_TEST,
+    "POST /threads/{thread_id}/runs/wait": RUN_TEST,
+    "GET /threads/{thread_id}/runs": RUN_TEST,
+    "GET /threads/{thread_id}/runs/{run_id}": RUN_TEST,
+    "GET /threads/{thread_id}/runs/{run_id}/join": RUN_TEST,
+    "GET /threads/{thread_id}/runs/{run_id}/stream": RUN_TEST,
+    "POST /threads/{thread_id}/runs/{run_id}/cancel": RUN_TEST,
+    "DELETE /threads/{thread_id}/runs/{run_id}": RUN_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,
     "POST /runs/{run_id}/steps/{step_key}/resolve": THREAD_TEST,
 }
