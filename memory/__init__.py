@@ -8,6 +8,7 @@ from memory.accesses import Access
 from memory.admission import Hold, Selector
 from memory.archive import Imported
 from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict
+from memory.block import NOTICE, block
 from memory.database import Database
 from memory.embedder import Embedder
 from memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
@@ -43,6 +44,7 @@ from memory.scope import Scope
 __all__ = [
     "CURRENT",
     "ITEM",
+    "NOTICE",
     "TURN",
     "Access",
     "Agreement",
@@ -97,6 +99,7 @@ __all__ = [
     "Verdict",
     "Withheld",
     "WordLlamaEmbedder",
+    "block",
     "extract",
     "migrate",
     "parse_filter",

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, sele
 
 from memory.admission import Selector
 from memory.errors import Refused, UnknownJob
-from memory.instants import from_us
+from memory.instants import from_us, to_us
 from memory.quarantine import selected
 from memory.scope import Namespace, Scope, namespace_of
 from memory.statements import chunks, enqueue, known_namespaces, rows
@@ -32,6 +32,7 @@ __all__ = [
     "erased_ids",
     "finish",
     "job",
+    "tenants_with_expired",
     "unfinished",
 ]
 
@@ -43,7 +44,7 @@ _OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forget:
-    """What to erase: exactly one of a namespace, a subject, a source, or the whole tenant.
+    """What to erase: exactly one of a namespace, a subject, a source, what has expired, or the whole tenant.
 
     A source is erased with everything that rests on it, also what another source supports as well: the statement was
     read in the erased text. Raises Refused when it names nothing or two things.
@@ -52,12 +53,13 @@ class Forget:
     namespace: Namespace | None = None
     subject: str | None = None
     source: Selector | None = None
+    expired_by: datetime | None = None
     tenant: bool = False
 
     def __post_init__(self) -> None:
-        named = [self.namespace is not None, self.subject is not None, self.source is not None, self.tenant]
-        if sum(named) != 1:
-            raise Refused("selector", "names none or several of namespace, subject, source and tenant")
+        parts = (self.namespace, self.subject, self.source, self.expired_by)
+        if sum(part is not None for part in parts) + self.tenant != 1:
+            raise Refused("selector", "names none or several of namespace, subject, source, expired_by and tenant")
         if self.namespace is not None and not namespace_of(self.namespace):
             raise Refused("namespace", "is empty; say `tenant` to erase everything")
         if self.subject is not None:
@@ -69,7 +71,9 @@ class Forget:
         """Its JSON, for the job's row."""
         source = None if self.source is None else self.source.parts()
         labels = None if self.namespace is None else list(self.namespace)
-        return canonical({"namespace": labels, "subject": self.subject, "source": source, "tenant": self.tenant})
+        expired = None if self.expired_by is None else to_us(self.expired_by, "expired_by")
+        parts = {"namespace": labels, "subject": self.subject, "source": source, "expired_by": expired}
+        return canonical(parts | {"tenant": self.tenant})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +172,12 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
     return job(connection, tenant_id, erasure_id)
 
 
+def tenants_with_expired(connection: Connection, now: int) -> list[str]:
+    """The tenants that have something to sweep."""
+    query = select(assertion.c.tenant_id).where(assertion.c.expires_at <= now).distinct()
+    return sorted(connection.scalars(query))
+
+
 def erased_ids(connection: Connection, erasure_id: str) -> list[str]:
     """The ids that a job has erased."""
     query = select(tombstone.c.assertion_id).where(tombstone.c.erasure_id == erasure_id).order_by(tombstone.c.number)
@@ -185,10 +195,12 @@ def _row(connection: Connection, tenant_id: str, erasure_id: str) -> dict[str, A
 def _what(spelled: dict[str, Any]) -> Forget:
     source = spelled["source"]
     labels = spelled["namespace"]
+    expired = spelled["expired_by"]
     return Forget(
         namespace=None if labels is None else tuple(labels),
         subject=spelled["subject"],
         source=None if source is None else Selector(**source),
+        expired_by=None if expired is None else from_us(expired),
         tenant=spelled["tenant"],
     )
 
@@ -204,6 +216,12 @@ def _named(tenant_id: str, what: Forget) -> Any:
         return and_(mine, or_(assertion.c.subject_key == key, assertion.c.speaker == key, spoken))
     if what.source is not None:
         return and_(mine, exists().where(evidence.c.root_id == assertion.c.root_id, selected(what.source, tenant_id)))
+    if what.expired_by is not None:
+        now = to_us(what.expired_by)
+        # A statement whose later version was confirmed has not expired.
+        version = assertion.alias()
+        lasting = exists().where(version.c.root_id == assertion.c.root_id, version.c.expires_at > now)
+        return and_(mine, assertion.c.expires_at <= now, ~lasting)
     return mine
 
 

@@ -245,6 +245,15 @@ class Recollection:
         await self._database.checkpoint()
         return done
 
+    async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
+        """Erase what has expired, of every tenant, and the recalls from before an instant; how many assertions."""
+        count = 0
+        for tenant_id in await self._database.read(partial(erasing.tenants_with_expired, now=to_us(now))):
+            swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
+            count += swept.counts.get("assertions", 0)
+        await self._database.write(partial(accesses.forget_before, instant=recalls_before))
+        return count
+
     async def export(self, *, scope: Scope) -> Sequence[str]:
         """Everything that the scope covers, as JSON lines."""
         return await self._database.read(lambda c: [*exported(c, scope)])

@@ -138,6 +138,26 @@ async def test_an_erasure_that_was_interrupted_is_taken_up(tmp_path: Path) -> No
             await memory.resume_erasure(erasure.erasure_id, tenant_id="other", now=NOW)
 
 
+async def test_what_has_expired_is_swept_from_the_disk(memory: Recollection, tmp_path: Path) -> None:
+    """Its rows, its entries and old recalls go; what was confirmed or has time left stays."""
+    (first,) = await remembered(memory, draft(f"code {SECRET}", expires_at=NOW + timedelta(hours=1)))
+    await remembered(memory, draft("lasts longer", expires_at=NOW + timedelta(days=3)))
+    (third,) = await remembered(memory, draft("confirmed", expires_at=NOW + timedelta(hours=1)))
+    await memory.approve(third.assertion_id, scope=HOME, change=CHANGE)
+    await memory.recall(question("code", run_ref="run-1"))
+    later = NOW + timedelta(days=1)
+
+    count = await memory.sweep(now=later, recalls_before=later)
+
+    assert count == 1
+    assert [each.text for _, each in await memory.list(scope=HOME)] == ["lasts longer", "confirmed"]
+    assert files_with(tmp_path, SECRET) == []
+    assert (await memory.verify()).agrees
+    assert await memory.recalls("run-1", tenant_id="acme") == []
+    assert await memory.sweep(now=later, recalls_before=later) == 0
+    assert first.assertion_id != third.assertion_id
+
+
 def test_a_selector_names_one_thing() -> None:
     """Nothing named, or two things, or an empty one, is refused."""
     for given in ({}, {"tenant": True, "subject": "x"}, {"namespace": ()}, {"source": Selector()}, {"subject": " "}):
