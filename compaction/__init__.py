@@ -1,1 +1,160 @@
-"""compaction"""
+"""Compaction: what the model still sees of a long thread, and the receipt for all that it does not.
+
+Make a `Situation` of a thread's messages, plan it, `compact` it, and commit the `Proposal` in one transaction: the
+segment, its ledger, the promotions, and the move of the view. Nothing here stores anything or asks the time; a model is
+a `Summariser`. Restoring moves the view, recalling reads the entries, and the ledger says what became of each unit.
+"""
+
+from compaction.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
+from compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
+from compaction.breaker import Attempt, breaker
+from compaction.clauses import Clause, ClauseClass, extract_clauses
+from compaction.compact import compact
+from compaction.erasure import without_erased_pins, written_again
+from compaction.errors import CompactionError, PlanOutdated, ViewBroken
+from compaction.ledger import (
+    GENESIS,
+    History,
+    Ledger,
+    LedgerDamaged,
+    Place,
+    Reason,
+    Row,
+    RowKey,
+    Rules,
+    Shown,
+    Source,
+    Status,
+    UnitKind,
+    balance_of,
+    erase_rows,
+    histories,
+    recheck_rows,
+    verify_rows,
+)
+from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+from compaction.policy import Policy
+from compaction.promotion import Promotion
+from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
+from compaction.recall import DropQuery, Recalled, recall_dropped
+from compaction.restore import restore_all, restore_drops, restore_range
+from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+from compaction.summary import (
+    PROMPT_VERSION,
+    SECTIONS,
+    Refused,
+    Summariser,
+    SummariserFailed,
+    SummaryPrompt,
+    SummaryReply,
+    TokenCounter,
+    estimate_tokens,
+)
+from compaction.transcript import source_entry, view_messages
+from compaction.view import (
+    Item,
+    Live,
+    Masked,
+    PartRole,
+    Pin,
+    Rendered,
+    RenderedCall,
+    RenderedPart,
+    Segment,
+    Summary,
+    View,
+    ViewDiff,
+    diff_views,
+    first_view,
+    render,
+)
+
+__all__ = [
+    "EXTRACTOR_VERSION",
+    "GENESIS",
+    "PROMPT_VERSION",
+    "SECTIONS",
+    "Aborted",
+    "Analyses",
+    "Atom",
+    "AtomClass",
+    "Attempt",
+    "Call",
+    "Clause",
+    "ClauseClass",
+    "CompactionError",
+    "CompactionRequest",
+    "DropQuery",
+    "History",
+    "Item",
+    "Ledger",
+    "LedgerDamaged",
+    "Live",
+    "Masked",
+    "Part",
+    "PartAnalysis",
+    "PartKind",
+    "PartRole",
+    "Pin",
+    "Place",
+    "Plan",
+    "PlanOutdated",
+    "Policy",
+    "Position",
+    "Promotion",
+    "Proposal",
+    "Reason",
+    "Recalled",
+    "Refusal",
+    "RefusalReason",
+    "Refused",
+    "Rejection",
+    "Rendered",
+    "RenderedCall",
+    "RenderedPart",
+    "Role",
+    "Row",
+    "RowKey",
+    "Rules",
+    "Segment",
+    "Shown",
+    "Situation",
+    "Source",
+    "SourceEntry",
+    "Status",
+    "Summariser",
+    "SummariserFailed",
+    "Summary",
+    "SummaryPrompt",
+    "SummaryReply",
+    "TextAnalysis",
+    "TokenCounter",
+    "Trust",
+    "UnitKind",
+    "View",
+    "ViewBroken",
+    "ViewDiff",
+    "analyse",
+    "balance_of",
+    "breaker",
+    "compact",
+    "diff_views",
+    "erase_rows",
+    "estimate_tokens",
+    "extract_atoms",
+    "extract_clauses",
+    "first_view",
+    "histories",
+    "plan_compaction",
+    "recall_dropped",
+    "recheck_rows",
+    "render",
+    "restore_all",
+    "restore_drops",
+    "restore_range",
+    "source_entry",
+    "verify_rows",
+    "view_messages",
+    "without_erased_pins",
+    "written_again",
+]

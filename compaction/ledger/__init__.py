@@ -12,6 +12,7 @@ from compaction.ledger.account import (
     judge_critical,
 )
 from compaction.ledger.evidence import Passage
+from compaction.ledger.recheck import recheck_rows
 from compaction.ledger.rows import Place, Row, RowKey, Source
 from compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, root_of, verify_rows
 from compaction.ledger.survival import History, histories
@@ -42,6 +43,7 @@ __all__ = [
     "histories",
     "judge",
     "judge_critical",
+    "recheck_rows",
     "root_of",
     "verify_rows",
 ]

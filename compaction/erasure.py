@@ -1,0 +1,56 @@
+"""Erasure: a summary loses what an erased entry said, and is written again from the entries that are left."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from compaction.analysis import Analyses
+from compaction.appendix import make_appendix
+from compaction.ledger import Row
+from compaction.ledger.collect import collect_units
+from compaction.ledger.weights import is_critical
+from compaction.policy import Policy
+from compaction.source import SourceEntry
+from compaction.summary import TokenCounter, estimate_tokens, extractive_draft, text_of
+from compaction.summary.footer import footer_of
+from compaction.view.items import Pin, Segment, View
+from compaction.view.stubs import segment_text
+
+__all__ = ["without_erased_pins", "written_again"]
+
+
+def written_again(
+    segment: Segment,
+    covered: Sequence[SourceEntry],
+    rows: Iterable[Row],
+    analyses: Analyses,
+    policy: Policy,
+    count: TokenCounter = estimate_tokens,
+) -> Segment:
+    """The segment with a text made of the entries that are left, by excerpts and kept facts; no model is asked.
+
+    `covered` are its entries, the erased ones without words; `rows` its ledger after the erasure. A model's words may
+    hold what was erased in any disguise, so none of them stay.
+    """
+    left = [entry for entry in covered if not entry.erased]
+    tokens = sum(entry.tokens for entry in left)
+    draft = extractive_draft(left, analyses, policy.summary_budget(tokens), count)
+    excerpts = text_of(draft.lines)
+    critical = [
+        unit
+        for unit in collect_units(left, analyses).values()
+        if is_critical(unit, policy.rules.critical_atoms, policy.rules.critical_clauses) and unit.text not in excerpts
+    ]
+    entries = {entry.position: entry for entry in left}
+    appendix = make_appendix(critical, entries, analyses, policy.appendix_budget(tokens), count)
+    text = text_of((*draft.lines, *appendix.lines)) + footer_of(rows)
+    again = msgspec.structs.replace(segment, text=text, message_count=len(left))
+    return msgspec.structs.replace(again, tokens=count(segment_text(again)))
+
+
+def without_erased_pins(view: View, erased: frozenset[int], view_id: str) -> View:
+    """A view without the pins on erased entries; the same view where there are none."""
+    items = tuple(item for item in view.items if not (isinstance(item, Pin) and item.seq in erased))
+    if items == view.items:
+        return view
+    return View(view_id=view_id, items=items, version=view.version + 1, parent_id=view.view_id)
