@@ -10,14 +10,14 @@ import msgspec
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, tuple_, update
 
 from state import chain, receipts, statements, tables
-from state.errors import NotFound, ThreadExists
+from state.errors import NotFound, Refused, ThreadExists
 from state.ids import new_id
 from state.instants import to_us
 from state.lineage import ROOT
 from state.portable import insert_new
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
-from state.run import ThreadStatus
+from state.run import SETTLED, ThreadStatus
 
 __all__ = [
     "SORTS",
@@ -34,6 +34,8 @@ __all__ = [
     "sort_key",
 ]
 
+#: Keys of one filter: each is a condition of its own, and the database's parser has an end.
+FILTER_KEY_COUNT_MAX = 100
 _DEPENDENTS = (tables.entry, tables.branch, tables.wait, tables.run, tables.thread_label)
 SORTS = {
     "thread_id": tables.thread.c.thread_id,
@@ -148,7 +150,12 @@ def label_thread(connection: Connection, thread: int, metadata: Mapping[str, Any
 def merge_labels(connection: Connection, row: Row[Any], metadata: Mapping[str, Any], **values: Any) -> None:
     """Merge top-level keys into the metadata of a locked row, and set the other columns in `values`."""
     before = json.loads(row.metadata)
-    changed = {key: value for key, value in metadata.items() if key not in before or before[key] != value}
+    # By their JSON: to Python true is 1, and a label of the one would never become the other.
+    changed = {
+        key: value
+        for key, value in metadata.items()
+        if key not in before or _canonical(before[key]) != _canonical(value)
+    }
     if changed:
         values["metadata"] = json.dumps({**before, **changed}, ensure_ascii=False)
         rows, label = _label_rows(row.number, changed), tables.thread_label.c
@@ -211,11 +218,16 @@ def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> Non
 
 
 def purge_expired(connection: Connection, now_us: int, count_max: int) -> int:
-    """Remove threads of finished stateless runs whose time has come; how many."""
+    """Remove threads of stateless runs whose time has come and whose runs have ended; how many."""
     thread = tables.thread.c
     numbers = connection.execute(
         select(thread.number)
-        .where(thread.expires_at.is_not(None), thread.expires_at < now_us, thread.status != ThreadStatus.BUSY)
+        .where(
+            thread.expires_at.is_not(None),
+            thread.expires_at < now_us,
+            # Not by the thread's status: one that asks a person what became of a step is not busy, and not finished.
+            ~exists().where(tables.run.c.thread == thread.number, tables.run.c.status.not_in(SETTLED)),
+        )
         .limit(count_max)
     ).scalars()
     return _delete(connection, list(numbers))
@@ -237,6 +249,10 @@ def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:
 
 
 def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> Select[Any]:
+    if len(chosen.metadata or {}) > FILTER_KEY_COUNT_MAX:
+        raise Refused(
+            f"A filter may name {FILTER_KEY_COUNT_MAX} keys of metadata, and not {len(chosen.metadata or {})}."
+        )
     thread, label = tables.thread.c, tables.thread_label.c
     # Threads of stateless runs belong to nobody's list.
     statement = statement.where(thread.tenant_id == tenant_id, thread.expires_at.is_(None))
