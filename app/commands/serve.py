@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import shlex
 import socket
 import sys
@@ -54,16 +55,27 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
     async with open_resources(settings, with_worker=settings.serves_with_worker) as wired:
         resources = Resources(wired=wired)
         first_key = await make_first_key(wired.database, settings.data_dir, wired.now())
-        announce = partial(_announce, url_of(listening), settings.data_dir / FIRST_KEY_FILE, first_key is not None)
+        url, key_file = url_of(listening), settings.data_dir / FIRST_KEY_FILE
+        agent = next((agent.name for agent in wired.registry), None) if settings.serves_with_worker else None
+        announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)
         server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
         await server.serve(sockets=[listening])
 
 
-def _announce(url: str, key_file: Path, is_first: bool) -> None:
+def _first_words(url: str, key_file: Path, agent: str | None) -> str:
+    """A command to paste: a conversation with the agent, or a question to the server where none can be had."""
+    call = f'curl -s -H "X-Api-Key: $(cat {shlex.quote(str(key_file))})" {url}'
+    if agent is None:
+        return f"{call}/info"
+    body = {"assistant_id": agent, "input": {"messages": [{"role": "user", "content": "Hello"}]}}
+    return f"{call}/runs/wait -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))}"
+
+
+def _announce(url: str, key_file: Path, first_words: str | None) -> None:
     lines = [f"Threadmark {VERSION} serves {url}"]
-    if is_first:
+    if first_words is not None:
         lines.append(f"A key that opens everything is in {key_file} (readable by its owner alone). It works like this:")
-        lines.append(f'  curl -s -H "X-Api-Key: $(cat {shlex.quote(str(key_file))})" {url}/info')
+        lines.append(f"  {first_words}")
     elif not key_file.exists():
         lines.append("Keys exist, and none is in the data directory: `threadmark keys create` makes another.")
     print("\n".join(lines), flush=True)

@@ -68,7 +68,7 @@ async def status_of(url: str, key: str) -> int:
 
 
 async def test_the_first_start_leaves_a_key_and_a_command_that_works(tmp_path: Path) -> None:
-    """The address, where the key is, and one line to paste; the key is for its owner's eyes alone."""
+    """The address, where the key is for its owner's eyes alone, and one line to paste: it is a first conversation."""
     data_dir = tmp_path / "a directory with spaces"
     async with serving(data_dir, line_count=3) as server:
         key_file = data_dir / FIRST_KEY_FILE
@@ -81,7 +81,7 @@ async def test_the_first_start_leaves_a_key_and_a_command_that_works(tmp_path: P
                 "sh", "-c", server.told[2], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
             )
             answer, _ = await asyncio.wait_for(pasted.communicate(), 30)
-            assert json.loads(answer)["server"] == "threadmark"
+            assert json.loads(answer)["messages"][-1]["content"].startswith("You said: Hello")
 
         code, log = await server.end()
 
