@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, or_, select, update
 
 from state import receipts, statements, tables
 from state.cancel import cancel_active
@@ -70,7 +70,7 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     active = not is_new and connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
-    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new)
+    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new, active=active)
     cancelled: tuple[str, ...] = ()
     if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
@@ -138,7 +138,9 @@ def _thread(connection: Connection, offer: Offer, now_us: int) -> tuple[Any, boo
     return (made, True) if made is not None else (lock_thread(connection, offer.tenant_id, thread_id), False)
 
 
-def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool) -> ExecutionId:
+def _execution(
+    connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool, active: bool
+) -> ExecutionId:
     """The execution that the run carries on, or the one that it begins."""
     fresh = ExecutionId(new_id(now_us))
     if offer.resume is not None:
@@ -146,17 +148,29 @@ def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *
     if is_new:
         return fresh
     if not offer.request.messages and offer.request.from_seq is None:
-        return _last_execution(connection, thread.number) or fresh
+        undoes = active and offer.multitask is Multitask.ROLLBACK
+        return (None if undoes else _present_execution(connection, thread, active=active)) or fresh
     # Whoever answers from now on is told that the thread has moved on.
     connection.execute(statements.SUPERSEDE, {"thread_number": thread.number})
     return fresh
 
 
-def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:
+def _present_execution(connection: Connection, thread: Any, *, active: bool) -> ExecutionId | None:
+    """The execution that a run without input carries on: that of the last run, or of the last entry of the branch.
+
+    None after a fork and after a rollback: on the branch that was left the execution may have done the very steps that
+    come next, and whoever knows their keys would take the new ones for repetitions.
+    """
+    run, entry = tables.run.c, tables.entry.c
+    stays = or_(run.cancel.is_(None), run.cancel != CancelAction.ROLLBACK)
+    if active:
+        last = select(run.execution_id, stays).where(run.thread == thread.number, run.hidden.is_(False))
+        found = connection.execute(last.order_by(run.number.desc()).limit(1)).one_or_none()
+        return found.execution_id if found is not None and found[1] else None
+    on_branch = select(run.execution_id).join(tables.entry, entry.run == run.number)
     return connection.execute(
-        select(tables.run.c.execution_id)
-        .where(tables.run.c.thread == thread, tables.run.c.hidden.is_(False))
-        .order_by(tables.run.c.number.desc())
+        on_branch.where(entry.thread == thread.number, entry.branch == thread.branch, stays)
+        .order_by(entry.seq.desc())
         .limit(1)
     ).scalar_one_or_none()
 

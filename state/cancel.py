@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from state import statements, tables
+from state.ids import new_id
 from state.run import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
@@ -21,14 +22,14 @@ def cancel_active(
     """Ask the unfinished runs of a thread (all, or those named) to stop; the ids of those that were asked."""
     connection.execute(statements.LOCK_THREAD, {"thread": thread})
     run = tables.run.c
-    statement = select(run.number, run.run_id, run.status, run.attempts).where(
+    statement = select(run.number, run.run_id, run.status, run.attempts, run.execution_id).where(
         run.thread == thread, run.status.in_(list(statuses)), run.hidden.is_(False)
     )
     if run_ids is not None:
         statement = statement.where(run.run_id.in_(list(run_ids)))
-    asked: list[str] = []
-    for row in connection.execute(statement).all():
-        asked.append(row.run_id)
+    rows = connection.execute(statement).all()
+    asked = tuple(row.run_id for row in rows)
+    for row in rows:
         if row.status == RunStatus.PENDING and row.attempts == 0:
             values = {
                 "status": RunStatus.INTERRUPTED,
@@ -40,12 +41,31 @@ def cancel_active(
             # Parked: claimable at once, so that a worker journals the end.
             values = {"cancel": action, "due_at": 0, "parked": None}
         connection.execute(update(tables.run).where(run.number == row.number).values(updated_at=now_us, **values))
+    if action is CancelAction.ROLLBACK:
+        _part_from(connection, thread, [row.execution_id for row in rows], now_us)
     if asked:
         connection.execute(
             update(tables.thread).where(tables.thread.c.number == thread).values(inbox=tables.thread.c.inbox + 1)
         )
         refresh_status(connection, thread, now_us)
-    return tuple(asked)
+    return asked
+
+
+def _part_from(connection: Connection, thread: int, executions: Sequence[str], now_us: int) -> None:
+    """Runs that were to carry on what is rolled back begin an execution of their own: the steps of the other were done,
+    and their keys are taken.
+    """
+    run = tables.run.c
+    connection.execute(
+        update(tables.run)
+        .where(
+            run.thread == thread,
+            run.execution_id.in_(executions),
+            run.status == RunStatus.PENDING,
+            run.attempts == 0,
+        )
+        .values(execution_id=new_id(now_us))
+    )
 
 
 def refresh_status(connection: Connection, thread: int, now_us: int) -> None:

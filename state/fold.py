@@ -62,6 +62,9 @@ def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm 
             # The thread stands where it stood before the run; what that run started is not its business any more.
             if state.execution is not None:
                 state.execution.settled = True
+            for call in state.open_waits:
+                # Its question was closed by the run that is undone; whoever goes on from here asks anew.
+                call.wait_open = False
         case _:
             raise AssertionError(f"the fold knows no {type(entry).__name__}")
 

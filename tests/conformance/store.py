@@ -160,6 +160,12 @@ class Store:
         await self.begin(claimed, hand)
         return claimed, hand
 
+    async def begun_on(self, before: Run, **changes: Any) -> tuple[Claim, Hand]:
+        """A run that a worker has begun on the thread of another one."""
+        claimed, hand = await self.hold(await self.accept(thread_id=before.thread_id, **changes))
+        await self.begin(claimed, hand)
+        return claimed, hand
+
     async def begin(self, claimed: Claim, hand: Hand) -> None:
         """Put the two entries on disk with which a run begins."""
         run = claimed.run

@@ -14,6 +14,7 @@ from state import (
     StepFailed,
     StepKey,
     Usage,
+    WaitOpened,
     fold,
     spell,
 )
@@ -22,6 +23,12 @@ from tests.factories import NOW_US, Story, ai, asked, human, replied, returned, 
 
 FAILURE = Failure("Broken", "it broke")
 TWO_CALLS = (asked("look", "call-1"), asked("look", "call-2"))
+
+
+def wait_opened() -> WaitOpened:
+    return WaitOpened(
+        wait_id="wait-1", step_key=StepKey("tool-1-0"), kind="approval", tool="look", arguments={}, shown_digest="d"
+    )
 
 
 def test_nothing_is_the_state_of_an_empty_thread() -> None:
@@ -230,11 +237,15 @@ def test_tokens_of_recorded_replies_are_saved_by_each_later_turn() -> None:
 
 
 def test_after_a_rollback_nothing_is_under_way() -> None:
-    """The head stands before the run; what the run had begun is nobody's business any more."""
-    state = Story.begun(replied(), RolledBack(run_id=RunId("run-1"))).state
+    """The head stands before the run; a question that was open there was closed by the run, and is asked anew."""
+    story = Story.begun(replied(asked()), wait_opened())
+
+    state = story.tell(RolledBack(run_id=RunId("run-2"))).state
 
     assert state.execution is not None
     assert state.execution.settled
+    assert state.next == "tools"
+    assert state.open_waits == []
 
 
 def test_a_snapshot_is_not_changed_by_what_comes_later() -> None:

@@ -1,0 +1,273 @@
+"""Writing a thread from outside: updates, forks by update, and copies, while nobody holds it."""
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from state import (
+    CancelAction,
+    Claim,
+    Conflict,
+    Ending,
+    Entry,
+    Fork,
+    Hand,
+    LeaseLost,
+    Move,
+    Multitask,
+    NotFound,
+    Recorded,
+    Reply,
+    Resume,
+    RolledBack,
+    RunStatus,
+    StateUpdated,
+    Stretch,
+    Thread,
+    ThreadBusy,
+    ThreadState,
+    ThreadStatus,
+    Update,
+    cancel_runs,
+    copy_thread,
+    delete_run,
+    fold,
+    fork_lineage,
+    update_state,
+    visible,
+)
+from tests.conformance.store import Store, a_receipt
+from tests.factories import TENANT, ai, asked, human, replied, returned
+
+MORE = StateUpdated(messages=(human("more", "human-more"),), by="ann")
+DONE = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+
+
+async def a_talk(store: Store, *entries: Entry) -> Thread:
+    """A thread whose run has ended."""
+    claimed, hand = await store.begun("hello")
+    await store.put(hand, *(entries or (replied(),)), move=DONE)
+    return await store.seen(claimed.thread)
+
+
+async def update(
+    store: Store, thread: Thread, entry: Entry = MORE, *, fork_seq: int | None = None, **changes: object
+) -> Recorded:
+    """Append from outside, on a new branch from `fork_seq` if that is given."""
+    fork = None
+    if fork_seq is not None:
+        leaves = await store.journal.read_leaves(thread.number)
+        branch = 1 + max(leaves, default=0)
+        lineage = fork_lineage(leaves, Stretch(thread.branch, fork_seq), branch)
+        fork = Fork(branch=branch, parent=thread.branch, fork_seq=fork_seq, lineage=lineage)
+    values = {"thread": thread, "entry": entry, "expected_seq": thread.head_seq, "fork": fork, **changes}
+    return await store.write(partial(update_state, change=Update(**values), now_us=store.now_us()))  # type: ignore[arg-type]
+
+
+async def state_of(store: Store, thread: Thread) -> ThreadState:
+    """What the thread's present branch sees."""
+    seen = await store.seen(thread)
+    return fold(visible(await store.entries(seen.number), seen.lineage))
+
+
+async def test_an_update_appends_an_entry_under_the_next_fence(store: Store) -> None:
+    """It belongs to no run, and the chain holds."""
+    thread = await a_talk(store)
+
+    recorded = await update(store, thread)
+
+    seen = await store.seen(thread)
+    assert (recorded.seq, recorded.run, recorded.fence) == (thread.head_seq + 1, None, thread.fence + 1)
+    assert (seen.head_seq, seen.fence) == (recorded.seq, recorded.fence)
+    assert (await store.entries(thread.number))[-1] == recorded
+    assert await store.journal.verify(thread) == []
+
+
+async def test_a_thread_that_a_run_moves_refuses_updates(store: Store) -> None:
+    """The holder would be refused with its next append otherwise; a run that waits for its turn counts too."""
+    thread = await a_talk(store)
+    await store.accept("go on", thread_id=thread.thread_id)
+
+    with pytest.raises(ThreadBusy):
+        await update(store, thread)
+    assert len(await store.entries(thread.number)) == thread.head_seq
+
+
+async def test_of_updates_at_once_one_is_done(store: Store, other_store: Store) -> None:
+    """The others saw a thread that has moved: they are told to look again, and nothing of theirs is written."""
+    thread = await a_talk(store)
+
+    outcomes = await asyncio.gather(
+        *(update((store, other_store)[n % 2], thread) for n in range(10)), return_exceptions=True
+    )
+
+    assert sum(isinstance(each, Recorded) for each in outcomes) == 1
+    assert sum(isinstance(each, Conflict) for each in outcomes) == 9
+    assert (await store.seen(thread)).head_seq == thread.head_seq + 1
+    assert await store.journal.verify(thread) == []
+
+
+async def test_a_holder_that_slept_cannot_write_after_an_update(store: Store) -> None:
+    """The update took the next fence."""
+    claimed, hand = await store.begun()
+    await store.put(hand, replied(), move=DONE)
+    await update(store, await store.seen(claimed.thread))
+
+    with pytest.raises(LeaseLost):
+        await store.put(hand, replied(ordinal=2))
+
+
+async def test_an_update_that_answers_the_questions_ends_the_waiting(store: Store) -> None:
+    """The waits fall away, and the thread is idle; while another one is open it is not."""
+    claimed, (first, second) = await store.asking("delete", "pay")
+    await update(store, await store.seen(claimed.thread), superseded=(first.wait_id,))
+    assert (await store.seen(claimed.thread)).status is ThreadStatus.INTERRUPTED
+
+    await update(store, await store.seen(claimed.thread), superseded=(second.wait_id,))
+
+    assert (await store.seen(claimed.thread)).status is ThreadStatus.IDLE
+    assert {each.status for each in await store.waits(claimed.run)} == {"superseded"}
+
+
+async def test_a_fork_by_update_keeps_the_branch_that_was_left(store: Store) -> None:
+    """The new branch sees its past up to the fork; the entries after it are all still there (O(1), nothing moves)."""
+    thread = await a_talk(store, replied(text="the old answer"))
+
+    await update(store, thread, fork_seq=1)
+
+    seen = await store.seen(thread)
+    assert (seen.branch, seen.lineage) == (1, (Stretch(0, 1), Stretch(1)))
+    assert [message.content for message in (await state_of(store, thread)).messages] == ["hello", "more"]
+    assert len(await store.entries(thread.number)) == thread.head_seq + 1
+    assert await store.journal.verify(thread) == []
+
+
+async def test_a_run_after_a_fork_is_an_execution_of_its_own(store: Store) -> None:
+    """On the branch that was left the old one may have done the very steps that come next: their keys are taken."""
+    thread = await a_talk(store, replied(asked("pay")), returned("tool-1-0"), replied(ordinal=2))
+    (before,) = await store.runs(thread.number)
+    await update(store, thread, fork_seq=1)
+
+    run = await store.accept(thread_id=thread.thread_id)
+
+    assert run.execution_id != before.execution_id
+
+
+async def test_a_run_without_input_carries_the_last_execution_on(store: Store) -> None:
+    """Where nothing forked, also after an update: what is paid for and what is counted belongs together."""
+    thread = await a_talk(store)
+    (before,) = await store.runs(thread.number)
+    await update(store, thread)
+
+    run = await store.accept(thread_id=thread.thread_id)
+
+    assert run.execution_id == before.execution_id
+
+
+async def test_a_run_after_a_deleted_run_carries_its_execution_on(store: Store) -> None:
+    """A deletion takes a run out of the lists; what it said and did is in the thread, under its keys."""
+    thread = await a_talk(store, replied(), replied(ordinal=2))
+    claimed, hand = await store.hold(await store.accept("more", thread_id=thread.thread_id))
+    await store.begin(claimed, hand)
+    await store.put(hand, replied(ordinal=3), move=DONE)
+    deleting = partial(delete_run, tenant_id=TENANT, thread_id=thread.thread_id, run_id=claimed.run.run_id)
+    await store.write(partial(deleting, now_us=store.now_us()))
+
+    run = await store.accept(thread_id=thread.thread_id)
+
+    assert run.execution_id == claimed.run.execution_id
+
+
+async def roll_back(store: Store, claimed: Claim, hand: Hand, *, to_seq: int) -> None:
+    """Move the head to before the run, as its turn does when it was asked to."""
+    fork = Fork(branch=1, parent=0, fork_seq=to_seq, lineage=(Stretch(0, to_seq), Stretch(1)))
+    hand.turn_to(1)
+    hidden = Ending(status=RunStatus.INTERRUPTED, thread_status=ThreadStatus.IDLE, hidden=True)
+    await store.put(hand, RolledBack(run_id=claimed.run.run_id), move=Move(ending=hidden, fork=fork))
+
+
+async def test_a_run_after_a_rollback_carries_nothing_on(store: Store) -> None:
+    """The resumed run did steps under the keys of its execution; they were done, whatever the thread says of them."""
+    before, _ = await store.asking("pay")
+    head_seq = (await store.seen(before.thread)).head_seq
+    resumed, hand = await store.begun_on(before.run, resume=Resume(value=True, actor="ann"))
+    await store.write(partial(cancel_runs, thread=before.run.thread, action=CancelAction.ROLLBACK, now_us=0))
+    await roll_back(store, resumed, hand, to_seq=head_seq)
+
+    run = await store.accept(thread_id=before.run.thread_id)
+
+    assert resumed.run.execution_id == before.run.execution_id
+    assert run.execution_id != before.run.execution_id
+
+
+@pytest.mark.parametrize("accepted", ["before the rollback", "with the rollback", "after the rollback"])
+async def test_a_run_that_waits_behind_a_rollback_carries_nothing_on(store: Store, accepted: str) -> None:
+    """Whenever it was accepted: what it was to go on from is undone before it begins."""
+    claimed, _ = await store.begun("hello")
+    rolling = partial(cancel_runs, thread=claimed.run.thread, action=CancelAction.ROLLBACK, now_us=store.now_us())
+    if accepted == "before the rollback":
+        run = await store.accept(thread_id=claimed.run.thread_id)
+        assert run.execution_id == claimed.run.execution_id
+        await store.write(partial(rolling, run_ids=[claimed.run.run_id]))
+    elif accepted == "with the rollback":
+        run = await store.accept(thread_id=claimed.run.thread_id, multitask=Multitask.ROLLBACK)
+    else:
+        await store.write(rolling)
+        run = await store.accept(thread_id=claimed.run.thread_id)
+
+    assert (await store.run(run)).execution_id != claimed.run.execution_id
+
+
+async def test_a_copy_has_what_its_source_shows(store: Store) -> None:
+    """The visible entries in a chain of its own, the labels, and no run; the source is untouched."""
+    thread = await a_talk(store, replied(asked("look")), returned("tool-1-0"), replied(ordinal=2))
+    written = StateUpdated(messages=(ai("", asked("look", "call-9"), message_id="ai-9"),))
+    await update(store, thread, written, fork_seq=1)
+    (key,) = (await state_of(store, thread)).calls
+    await update(store, await store.seen(thread), StateUpdated(messages=(human("x", "human-x"),)))
+    source = await store.seen(thread)
+
+    copied = await store.write(
+        partial(copy_thread, tenant_id=TENANT, thread_id=thread.thread_id, receipt=None, now_us=store.now_us())
+    )
+
+    assert isinstance(copied, Thread)
+    assert (copied.metadata, copied.status, copied.branch) == (source.metadata, ThreadStatus.IDLE, 0)
+    assert [each.seq for each in await store.entries(copied.number)] == list(range(1, copied.head_seq + 1))
+    assert (await state_of(store, copied)).messages == (await state_of(store, source)).messages
+    assert key.startswith("tool-0-")
+    assert await store.runs(copied.number) == []
+    assert await store.journal.verify(copied) == []
+    assert await store.seen(thread) == source
+
+
+async def test_a_copy_of_calls_that_were_written_from_outside_and_made_folds(store: Store) -> None:
+    """Its entries have other seqs than their originals, and the results still find their calls."""
+    thread = await a_talk(store, replied(), replied(ordinal=2))
+    written = StateUpdated(messages=(ai("", asked("look", "call-9"), message_id="ai-9"),))
+    await update(store, thread, written, fork_seq=1)
+    claimed, hand = await store.hold(await store.accept(thread_id=thread.thread_id))
+    hand.turn_to(claimed.thread.branch)
+    await store.begin(claimed, hand)
+    (key,) = (await state_of(store, thread)).calls
+    await store.put(hand, returned(key, "found", call_id="call-9"), move=DONE)
+
+    copied = await store.write(
+        partial(copy_thread, tenant_id=TENANT, thread_id=thread.thread_id, receipt=None, now_us=store.now_us())
+    )
+
+    assert isinstance(copied, Thread)
+    assert (await state_of(store, copied)).messages == (await state_of(store, thread)).messages
+    assert (await state_of(store, copied)).messages[-1].content == "found"
+
+
+async def test_a_copy_is_made_once_with_one_key(store: Store) -> None:
+    """And only of a thread that is there."""
+    thread = await a_talk(store)
+    copying = partial(copy_thread, tenant_id=TENANT, receipt=a_receipt(), now_us=store.now_us())
+    await store.write(partial(copying, thread_id=thread.thread_id))
+
+    assert isinstance(await store.write(partial(copying, thread_id=thread.thread_id)), Reply)
+    with pytest.raises(NotFound):
+        await store.write(partial(copying, thread_id="none", receipt=None))
