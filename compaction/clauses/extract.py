@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from compaction.atoms.language import guess_language
 from compaction.clauses.clause import Clause, ClauseClass
@@ -18,7 +19,9 @@ _STRENGTH = (
     ClauseClass.COMMITMENT,
     ClauseClass.OPEN_QUESTION,
 )
-_LETTERS_MIN = 4
+_LETTERS_MIN = 3
+_SHORT = 160  #: code points; the language of a shorter text is too much of a guess to try its word forms alone
+_ALL_ENDINGS = tuple(ending for endings in ENDINGS.values() for ending in endings)
 _QUESTION = re.compile(r"[?？][\"'”»」』)]{0,3}\Z")
 _QUESTION_JA = re.compile(r"(?:ます|です|ません|でしょう|のでしょう|の)か[。]?\Z")
 _QUESTION_ZH = re.compile(r"[吗呢][。]?\Z")
@@ -33,6 +36,7 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     small = lowered(text)
     language = language or guess_language(text)
     spans = sentences(text) if spans is None else spans
+    endings = _ALL_ENDINGS if len(text) < _SHORT and language not in ("zh", "ja") else ENDINGS[language]
     cues = _cues_by_place(small)
     clauses: list[Clause] = []
     at = 0
@@ -42,7 +46,7 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
             if cues[at][0] >= start:
                 found.add(cues[at][1])
             at += 1
-        cls = _class_of(small[start:end], found, language)
+        cls = _class_of(small[start:end], found, language, endings)
         if cls is not None and sum(map(str.isalpha, text[start:end][:40])) >= _LETTERS_MIN:
             clauses.append(
                 Clause(cls, start, end, clause_form(text[start:end]), bool(NEGATION.search(small, start, end)))
@@ -58,8 +62,10 @@ def _cues_by_place(small: str) -> list[tuple[int, ClauseClass]]:
     return cues
 
 
-def _class_of(sentence: str, found: set[ClauseClass], language: str) -> ClauseClass | None:
-    for cls, pattern in ENDINGS[language]:
+def _class_of(
+    sentence: str, found: set[ClauseClass], language: str, endings: Sequence[tuple[ClauseClass, re.Pattern[str]]]
+) -> ClauseClass | None:
+    for cls, pattern in endings:
         if cls not in found and pattern.search(sentence):
             found.add(cls)
     if _is_question(sentence, language):

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from compaction.analysis import Analyses, TextAnalysis
+from compaction.clauses import clause_form
 from compaction.ledger.weights import atom_weight, clause_weight
 from compaction.source import Role, SourceEntry
 from compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens
@@ -18,7 +19,8 @@ __all__ = ["extractive_draft"]
 
 SECTION = "Excerpts"
 LINE_OVERHEAD_TOKENS = 8  #: bullet, pointer and role
-OPENING_WEIGHT = 1.0  #: of the first sentence of a person's message, which says what it is about
+STATEMENT_WEIGHT = 1.5  #: of any sentence of a person: it may bind in words that no list knows
+STATEMENT_CHARACTERS_MIN = 12
 SENTENCE_CHARACTERS_MAX = 320
 
 
@@ -55,11 +57,11 @@ def extractive_draft(
 def _sentences(place: int, entry: SourceEntry, analyses: Analyses) -> Iterator[_Sentence]:
     if entry.role is Role.SYSTEM:
         return
-    for number, analysed in enumerate(analyses.of(entry)):
+    for analysed in analyses.of(entry):
         text = entry.text_of(analysed.part)
-        for first, (start, end, values) in enumerate(_valued(analysed.found, entry.role)):
-            if number == first == 0 and entry.role is Role.HUMAN:
-                values.append(("opening", str(place), OPENING_WEIGHT))
+        for start, end, values in _valued(analysed.found, entry.role):
+            if entry.role is Role.HUMAN and end - start >= STATEMENT_CHARACTERS_MIN:
+                values.append(("statement", clause_form(text[start:end]), STATEMENT_WEIGHT))
             if values and end - start <= SENTENCE_CHARACTERS_MAX:
                 written = escape_fences(text[start:end])
                 yield _Sentence(place, start, written, estimate_tokens(written) + LINE_OVERHEAD_TOKENS, tuple(values))
