@@ -14,6 +14,7 @@ from functools import partial
 from arq.connections import ArqRedis
 
 from workers.doorbell import Doorbell
+from workers.redis_ending import end
 from workers.redis_link import AWAY, NOTICES, Outage
 
 __all__ = ["TAKE_TURN", "RedisDoorbell"]
@@ -55,9 +56,7 @@ class RedisDoorbell:
         """Deliver what is queued, for a moment, and stop."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._rings.join(), CLOSE_S)
-        for each in self._senders:
-            each.cancel()
-        await asyncio.gather(*self._senders, return_exceptions=True)
+        await end(*self._senders)
 
     def _put(self, ring: Callable[[], Awaitable[object]]) -> None:
         try:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from arq.connections import ArqRedis
 
+from workers.redis_ending import end
 from workers.redis_link import AWAY, Outage
 
 __all__ = ["Listener", "RedisEar"]
@@ -47,9 +48,7 @@ class RedisEar:
 
     async def close(self) -> None:
         """Stop listening."""
-        if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
+        await end(self._listening)
 
     async def _listen(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from arq.connections import ArqRedis
 
 from workers.feed import Flash, RunKey
 from workers.feed_local import LocalFeed, LocalWatch
+from workers.redis_ending import end
 from workers.redis_link import AWAY, Outage, flashes_key
 from workers.redis_publisher import Publisher
 from workers.redis_stirs import decode_flash, decode_stirs, place_of
@@ -42,9 +43,7 @@ class RedisFeed(LocalFeed):
     async def close(self) -> None:
         """Stop both."""
         await self._publisher.close()
-        if self._fetching is not None:
-            self._fetching.cancel()
-            await asyncio.gather(self._fetching, return_exceptions=True)
+        await end(self._fetching)
 
     def flash(self, tenant_id: str, run_id: str, flash: Flash) -> None:
         """Show a live event to the readers of a run."""

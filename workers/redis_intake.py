@@ -5,12 +5,14 @@ the sweep goes on meanwhile, and the intake begins anew.
 """
 
 import asyncio
+import contextlib
 import logging
 from typing import Any
 
 import arq
 from redis.exceptions import ResponseError
 
+from workers.redis_ending import end
 from workers.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
 from workers.tasks import FUNCTIONS
 from workers.worker import Worker
@@ -46,7 +48,7 @@ class Intake:
         self._redis_url = redis_url
         self._worker = worker
         self._outage = outage
-        self._arq: arq.Worker | None = None
+        self._closing = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -55,16 +57,13 @@ class Intake:
 
     async def close(self) -> None:
         """Take no more jobs, and let the claims that are on their way end."""
-        if self._arq is not None:
-            self._arq.allow_pick_jobs = False
-            if self._arq.tasks:
-                await asyncio.wait(self._arq.tasks.values(), timeout=CLOSE_S)
+        self._closing.set()
         if self._serving is not None:
-            self._serving.cancel()
-            await asyncio.gather(self._serving, return_exceptions=True)
+            await asyncio.wait([self._serving], timeout=2 * CLOSE_S)
+        await end(self._serving)
 
     async def _serve(self) -> None:
-        while True:
+        while not self._closing.is_set():
             try:
                 await self._take_jobs()
             except ResponseError as error:
@@ -76,22 +75,26 @@ class Intake:
                 _LOG.exception("the queue holds what is no job")
                 self._outage.failed("the queue holds what is no job")
                 await self._empty_queue()
-            await asyncio.sleep(RETRY_S)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), RETRY_S)
 
     async def _take_jobs(self) -> None:
-        """Be an arq worker until it breaks. Raises what broke it."""
+        """Be an arq worker until it breaks, or until this intake is closed. Raises what broke it."""
         redis = open_redis(self._redis_url)
-        self._arq = arq.Worker(
-            redis_pool=redis, on_startup=_started, ctx={"worker": self._worker, "outage": self._outage}, **ARQ_OPTIONS
-        )
+        context = {"worker": self._worker, "outage": self._outage}
+        arq_worker = arq.Worker(redis_pool=redis, on_startup=_started, ctx=context, **ARQ_OPTIONS)
+        running = asyncio.create_task(arq_worker.async_run(), name="arq")
+        closing = asyncio.create_task(_until(self._closing), name="arq's end")
         try:
-            await self._arq.async_run()
+            await asyncio.wait({running, closing}, return_when=asyncio.FIRST_COMPLETED)
+            arq_worker.allow_pick_jobs = False
+            if arq_worker.tasks:
+                await asyncio.wait(arq_worker.tasks.values(), timeout=CLOSE_S)
         finally:
-            left, self._arq = list(self._arq.tasks.values()), None
-            for each in left:
-                each.cancel()
-            await asyncio.gather(*left, return_exceptions=True)
+            await end(closing, running, *arq_worker.tasks.values())
             await redis.aclose(close_connection_pool=True)
+        if not running.cancelled():
+            running.result()
 
     async def _empty_queue(self) -> None:
         """Drop the queue that could not be read: it held hints, and the next worker would stumble over it too."""
@@ -102,6 +105,10 @@ class Intake:
             self._outage.failed(error)
         finally:
             await redis.aclose(close_connection_pool=True)
+
+
+async def _until(closing: asyncio.Event) -> None:
+    await closing.wait()
 
 
 async def _started(ctx: dict[Any, Any]) -> None:

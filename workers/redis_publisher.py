@@ -7,6 +7,7 @@ from arq.connections import ArqRedis
 from redis.exceptions import ResponseError
 
 from workers.feed import FLASH_COUNT_MAX, Flash, RunKey
+from workers.redis_ending import end
 from workers.redis_link import AWAY, STIRS, Outage, flashes_key
 from workers.redis_stirs import Stir, encode_flash, encode_stirs
 
@@ -43,9 +44,7 @@ class Publisher:
 
     async def close(self) -> None:
         """Stop; what was not published is in the journal."""
-        if self._publishing is not None:
-            self._publishing.cancel()
-            await asyncio.gather(self._publishing, return_exceptions=True)
+        await end(self._publishing)
 
     def put(self, key: RunKey, change: Change) -> None:
         """Publish a change of a run soon."""
