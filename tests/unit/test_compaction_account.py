@@ -15,7 +15,7 @@ from tests.bad_summarisers import FAULTS, BadSummariser
 from tests.compaction_recount import recount
 from tests.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, talk, tool
 
-SOME, MANY = 100, 10_000
+SOME, MANY = 60, 10_000
 
 
 async def balance_fuzzed(seeds: range) -> int:
