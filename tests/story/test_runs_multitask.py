@@ -100,7 +100,7 @@ async def test_a_cancelled_run_keeps_what_it_did(running: Running) -> None:
     """Cancelled in a tool call: the answer comes when it has ended; the call has a result; the next turn succeeds."""
     thread, first = await busy(running)
 
-    assert await running.sdk.runs.cancel(thread, first, wait=True) == {}
+    await running.sdk.runs.cancel(thread, first, wait=True)
 
     run: Any = await running.sdk.runs.get(thread, first)
     assert (run["status"], run["reason"]) == ("interrupted", "cancelled")
@@ -136,7 +136,7 @@ async def test_a_reply_that_was_cut_short_stays(paced: Running, model: PacedMode
     reply = await model.next_call()
     await reply.say("Once upon ", "a time")
     async for part in paced.sdk.runs.join_stream(thread, run["run_id"], last_event_id="0"):
-        if part.event == "messages/partial" and part.data[0]["content"] == "Once upon a time":  # type: ignore[index]
+        if part.event == "messages/partial" and part.data[0]["content"] == "Once upon a time":
             break
 
     await paced.sdk.runs.cancel(thread, run["run_id"], wait=True)
