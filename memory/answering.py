@@ -10,7 +10,7 @@ from memory.budget import fitting
 from memory.cues import cues
 from memory.database import Database
 from memory.disposal import Bench, Held
-from memory.embedder import Embedder, checked
+from memory.embedder import Embedder, KnowsRelatedWords, checked
 from memory.errors import EmbedderFailed, IndexUnavailable
 from memory.index import Arms, Index, Probe, within
 from memory.indexer import Indexer
@@ -136,7 +136,11 @@ class Answering:
         found.index_answered = True
 
     async def _probe(self, question: Question, asked: Sequence[str], space: Space | None) -> Probe:
-        probe = Probe(terms=dict.fromkeys((dimension(term) for term in asked), 1.0))
+        words: dict[int, float] = {}
+        if isinstance(self._embedder, KnowsRelatedWords):
+            related = await self._embedder.related(question.text)
+            words = {dimension(term): weight for term, weight in related.items()}
+        probe = Probe(terms=words | dict.fromkeys((dimension(term) for term in asked), 1.0))
         if space is None or not self._indexer.can_embed(space):
             return probe
         try:

@@ -1,7 +1,7 @@
 """The port of an embedder, the name of a vector space, and the check that no broken vector is stored."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from memory.errors import EmbedderFailed
 from memory.text import TOKENIZER
 
-__all__ = ["Embedder", "Vectors", "checked", "space_name"]
+__all__ = ["Embedder", "KnowsRelatedWords", "Vectors", "checked", "space_name"]
 
 Vectors = NDArray[np.float32]
 NORM_MIN = 1e-6
@@ -30,6 +30,15 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> Any:
         """One vector a text, in their order. Raises EmbedderFailed when it cannot."""
+        ...
+
+
+@runtime_checkable
+class KnowsRelatedWords(Protocol):
+    """An embedder that can also say which words are near to those of a question."""
+
+    async def related(self, question: str) -> Mapping[str, float]:
+        """Terms that the question does not have, each with a weight below that of a word of its own (1)."""
         ...
 
 

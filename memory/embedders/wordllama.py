@@ -5,7 +5,7 @@ loader looks for them on the network.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from memory.embedders.related import Related
 from memory.embedders.weights import installed_file, read_tensors, trusted
 
 __all__ = ["WordLlamaEmbedder"]
@@ -38,10 +39,15 @@ class WordLlamaEmbedder:
         )
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
+        self._related = Related(self._tokenizer.get_vocab(), self._table)
 
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> NDArray[np.float32]:
         """One vector a text."""
         return await asyncio.get_running_loop().run_in_executor(None, self._embed, list(texts))
+
+    async def related(self, question: str) -> Mapping[str, float]:
+        """Terms near to those of the question, with their weights."""
+        return await asyncio.get_running_loop().run_in_executor(None, self._related.to, question)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
