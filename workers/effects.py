@@ -3,6 +3,7 @@
 Nothing here writes: a step is performed outside any transaction, and its caller notes what it returns.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from datetime import timedelta
@@ -36,6 +37,8 @@ __all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool"]
 
 #: Longest result of a tool, as JSON in UTF-8; a longer one is the tool's error, and is not tried again.
 RESULT_BYTES_MAX = 1024 * 1024
+#: Characters of a failure's sentence that are kept.
+FAILURE_LENGTH_MAX = 10_000
 _MODEL_RETRY = RetryPolicy(attempt_max=None, first_delay_s=0.5, factor=2.0, delay_max_s=30.0)
 
 
@@ -64,11 +67,15 @@ class ModelCall:
             reply_token_count_max=self._agent.limits.reply_token_count_max,
             idempotency_key=idempotency_key_of(self._execution_id, self._action.step_key),
         )
+        delay_s = _MODEL_RETRY.delay_s(self._action.attempt, self._desk.chance())
         try:
             reply = await self._desk.model.reply(request, self._on_delta)
         except ModelUnavailable as error:
-            delay_s = _MODEL_RETRY.delay_s(self._action.attempt, self._desk.chance())
             return [self._failed(error, max(delay_s, error.retry_after_s or 0))]
+        except asyncio.CancelledError as error:
+            if _is_stopped():
+                raise
+            return [self._failed(error, delay_s)]
         except (ModelRefused, PromptInvalid) as error:
             return [self._failed(error, None)]
         return [self._replied(reply)]
@@ -116,11 +123,11 @@ class ModelCall:
             duration_us=self._desk.now_us() - self._began_us,
         )
 
-    def _failed(self, error: Exception, delay_s: float | None) -> StepFailed:
+    def _failed(self, error: BaseException, delay_s: float | None) -> StepFailed:
         return StepFailed(
             step_key=self._action.step_key,
             attempt=self._action.attempt,
-            failure=Failure(type(error).__name__, str(error)),
+            failure=_failure_of(error),
             retry_at_us=0 if delay_s is None else self._desk.now_us() + round(delay_s * 1_000_000),
             final=delay_s is None,
         )
@@ -143,7 +150,9 @@ async def call_tool(desk: Desk, claim: Claim, tool: Tool, call: Call, journal: T
     began_us = desk.now_us()
     try:
         value = await tool.perform(tool.arguments(call.call.arguments), context)
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        if _is_stopped():
+            raise
         return [_tool_failed(desk, tool, call, execution, error, began_us)]
     duration_us = desk.now_us() - began_us
     try:
@@ -154,9 +163,11 @@ async def call_tool(desk: Desk, claim: Claim, tool: Tool, call: Call, journal: T
     return [returned(call, execution, "ok", value=kept, duration_us=duration_us)]
 
 
-def _tool_failed(desk: Desk, tool: Tool, call: Call, execution: Execution, error: Exception, began_us: int) -> Entry:
+def _tool_failed(
+    desk: Desk, tool: Tool, call: Call, execution: Execution, error: BaseException, began_us: int
+) -> Entry:
     attempt = call.attempt(execution.turn_count)
-    failure = Failure(type(error).__name__, str(error) or type(error).__name__)
+    failure = _failure_of(error)
     if tool.effect is Effect.ONCE and not isinstance(error, (NonRetryable, RetryAfter)):
         # The tool did not say that nothing happened: a second call could do it twice.
         return ask(call, execution, "in_doubt")
@@ -171,6 +182,22 @@ def _tool_failed(desk: Desk, tool: Tool, call: Call, execution: Execution, error
         failure=failure,
         retry_at_us=desk.now_us() + round(timedelta(seconds=delay_s).total_seconds() * 1_000_000),
     )
+
+
+def _is_stopped() -> bool:
+    """Whether this step was told to stop; a cancellation that nobody asked for came from inside the step."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _failure_of(error: BaseException) -> Failure:
+    """What went wrong as the journal keeps it: a sentence of a bounded length that any store can hold."""
+    name = type(error).__name__
+    message = str(error)[: FAILURE_LENGTH_MAX + 1] or name
+    if len(message) > FAILURE_LENGTH_MAX:
+        message = message[:FAILURE_LENGTH_MAX] + "…"
+    # A path that is no text has lone surrogates in it.
+    return Failure(name, message.encode(errors="backslashreplace").decode())
 
 
 def _kept(value: object, path: str) -> Any:

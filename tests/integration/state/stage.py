@@ -1,0 +1,166 @@
+"""A stage for turns: a real database, real tools, a model with a script, a clock that moves when told."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from state import (
+    Answer,
+    CancelAction,
+    Claim,
+    Message,
+    Recorded,
+    Run,
+    RunRequest,
+    ThreadState,
+    Wait,
+    answer_wait,
+    cancel_runs,
+    fold,
+    resolve_doubt,
+    visible,
+)
+from tests.conformance.store import Store
+from tests.factories import TENANT, Reply, ScriptedModel, an_offer
+from workers.agents import ChatAgent, Limits, Registry
+from workers.desk import Desk
+from workers.feed_local import LocalFeed
+from workers.models import check_call_results
+from workers.models.prompt import to_openai
+from workers.tools import Tool
+from workers.turn import Turn
+
+__all__ = ["Clock", "Stage", "open_stage"]
+
+#: More turns than any story of these tests takes.
+TURN_COUNT_MAX = 50
+
+
+@dataclass
+class Clock:
+    """Stands still until a test moves it; it stays behind the database's clock, so what is due here is due there."""
+
+    began_at: datetime = field(default_factory=lambda: datetime.now(UTC) - timedelta(days=1))
+    passed_s: float = 0.0
+
+    def now(self) -> datetime:
+        """The present."""
+        return self.began_at + timedelta(seconds=self.passed_s)
+
+    def pass_s(self, seconds: float) -> None:
+        """Let time go by."""
+        self.passed_s += seconds
+
+
+@dataclass
+class Stage:
+    """One worker's desk, and a person in front of it."""
+
+    store: Store
+    desk: Desk
+    agent: ChatAgent
+    model: ScriptedModel
+    clock: Clock
+    _worker_count: int = 0
+
+    async def say(self, text: str = "go", **changes: Any) -> Run:
+        """Have a run accepted that says something."""
+        return await self.store.accept(text, **changes)
+
+    async def go_on(self, run: Run, **changes: Any) -> Run:
+        """Have a run accepted without input, on the thread of another."""
+        return await self.store.accept(thread_id=run.thread_id, **changes)
+
+    async def claim(self) -> Claim:
+        """Claim what is due, as a worker of its own: whoever held it before is dead."""
+        await self.store.bury_all()
+        self._worker_count += 1
+        (claimed,) = await self.store.claim(f"worker-{self._worker_count}", count_max=1)
+        return claimed
+
+    async def turn(self, *tools: Tool) -> Turn:
+        """Claim what is due; the turn is not taken yet. `tools` are those of a later deploy."""
+        agent = replace(self.agent, tools=tools) if tools else self.agent
+        return Turn(self.desk, await self.claim(), agent)
+
+    async def play(self, *tools: Tool) -> None:
+        """Take one turn of what is due, to its end."""
+        await (await self.turn(*tools)).take()
+
+    async def play_out(self, run: Run) -> Run:
+        """Take turns until the run has ended or nobody but a person can move it; time goes by for its back-offs."""
+        for _ in range(TURN_COUNT_MAX):
+            seen = await self.store.run(run)
+            if seen.status not in ("pending", "running") or seen.parked == "in_doubt":
+                return seen
+            if seen.parked == "backoff":
+                self.clock.pass_s(max(0.0, (seen.due_at_us - self.desk.now_us()) / 1_000_000))
+            await self.play()
+        raise AssertionError(f"run {run.run_id} did not end within {TURN_COUNT_MAX} turns")
+
+    async def entries(self, run: Run) -> list[Recorded]:
+        """The journal of the run's thread."""
+        return await self.store.entries(run.thread)
+
+    async def told(self, run: Run, kind: type[Any]) -> list[Any]:
+        """The entries of one kind."""
+        return [each.entry for each in await self.entries(run) if isinstance(each.entry, kind)]
+
+    async def state(self, run: Run) -> ThreadState:
+        """The thread as it stands; its journal verifies, and a model would take its transcript."""
+        thread = await self.store.thread(run.thread_id)
+        assert await self.store.journal.verify(thread) == []
+        state = fold(visible(await self.store.entries(run.thread), thread.lineage))
+        if not state.open_calls:
+            check_call_results(to_openai("", state.messages))
+        return state
+
+    async def messages(self, run: Run) -> list[Message]:
+        """The transcript of the run's thread."""
+        return (await self.state(run)).messages
+
+    async def waits(self, run: Run, status: str = "open") -> list[Wait]:
+        """The questions of the run's thread."""
+        return await self.store.waits(run, status)
+
+    async def answer(self, wait: Wait, value: Any = True) -> Run:
+        """A person answers an approval; the run that goes on."""
+        offer = replace(an_offer(), request=RunRequest(resumes=True))
+        answer = Answer(wait_id=wait.wait_id, value=value, actor="ann", offer=offer)
+        made = await self.store.write(lambda connection: answer_wait(connection, TENANT, answer, self.store.now_us()))
+        assert made.run is not None
+        return made.run
+
+    async def resolve(self, run: Run, value: Any) -> None:
+        """A person settles the doubt of a run."""
+        (wait,) = await self.waits(run)
+        await self.store.write(
+            lambda connection: resolve_doubt(connection, run, wait.step_key, value, "ann", self.store.now_us())
+        )
+
+    async def cancel(self, run: Run, action: CancelAction = CancelAction.INTERRUPT) -> None:
+        """Somebody asks the run to stop; nobody tells the worker."""
+        await self.store.write(lambda connection: cancel_runs(connection, run.thread, action, self.store.now_us()))
+
+
+@asynccontextmanager
+async def open_stage(
+    store: Store, data_dir: Path, replies: Sequence[Reply], tools: Sequence[Tool] = (), **limits: Any
+) -> AsyncIterator[Stage]:
+    """A stage over a database."""
+    agent = ChatAgent(name="chat", tools=tools, limits=Limits(**limits))
+    model, clock = ScriptedModel(replies), Clock()
+    desk = Desk(
+        database=store.database,
+        journal=store.journal,
+        registry=Registry([agent]),
+        model=model,
+        feed=LocalFeed(),
+        data_dir=data_dir,
+        now=clock.now,
+        chance=lambda: 0.0,
+    )
+    yield Stage(store=store, desk=desk, agent=agent, model=model, clock=clock)
