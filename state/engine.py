@@ -35,7 +35,9 @@ def _sqlite(url: str, *, write: bool, synchronous: str) -> Engine:
     deferred one that has read first is refused at once (SQLITE_BUSY_SNAPSHOT) whatever the busy time-out says.
     """
     # Without this the driver begins by itself, deferred.
-    engine = create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
+    engine = create_engine(
+        url, connect_args={"isolation_level": None, "check_same_thread": False}, hide_parameters=True
+    )
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
@@ -61,5 +63,6 @@ def _postgresql(url: str, *, write: bool) -> Engine:
         pool_size=1 if write else 4,
         max_overflow=4,
         pool_pre_ping=True,
+        hide_parameters=True,  # an error that is logged would quote what people said
         connect_args={"options": options, "connect_timeout": 5, "application_name": "threadmark"},
     )

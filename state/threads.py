@@ -25,6 +25,7 @@ __all__ = [
     "count_threads",
     "create_thread",
     "delete_thread",
+    "every_thread",
     "find_thread",
     "get_thread",
     "label_thread",
@@ -199,6 +200,15 @@ def sort_key(thread: Thread, sort_by: str) -> tuple[int | str, int]:
     """The place of a thread in the order of `sort_by`: unique, and as the database compares it."""
     value = getattr(thread, sort_by)
     return (to_us(value) if isinstance(value, datetime) else str(value), thread.number)
+
+
+def every_thread(connection: Connection, *, after: int, count_max: int) -> list[Thread]:
+    """Threads of all tenants by their number, those of stateless runs too: for whoever looks after the database."""
+    thread = tables.thread.c
+    rows = connection.execute(
+        select(tables.thread).where(thread.number > after).order_by(thread.number).limit(count_max)
+    )
+    return [thread_of(row) for row in rows]
 
 
 def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) -> int:

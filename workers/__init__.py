@@ -1,1 +1,29 @@
-"""workers"""
+"""Workers: turns of runs, and what turns are made of. What authors of agents need is here."""
+
+from workers.agents import ChatAgent, Limits, Registry
+from workers.tools import (
+    DID_NOT_HAPPEN,
+    UNKNOWN,
+    Effect,
+    NonRetryable,
+    RetryAfter,
+    RetryPolicy,
+    Tool,
+    ToolContext,
+    tool,
+)
+
+__all__ = [
+    "DID_NOT_HAPPEN",
+    "UNKNOWN",
+    "ChatAgent",
+    "Effect",
+    "Limits",
+    "NonRetryable",
+    "Registry",
+    "RetryAfter",
+    "RetryPolicy",
+    "Tool",
+    "ToolContext",
+    "tool",
+]

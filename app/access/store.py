@@ -19,7 +19,6 @@ __all__ = [
     "cursor_secret",
     "end_key",
     "every_key",
-    "every_tenant",
     "find_key",
     "list_keys",
     "revoke_key",
@@ -94,11 +93,6 @@ def every_key(connection: Connection, tenant_id: str | None) -> list[ApiKey]:
     if tenant_id is not None:
         query = query.where(_COLUMNS.tenant_id == tenant_id)
     return [_key_of(row) for row in connection.execute(query)]
-
-
-def every_tenant(connection: Connection) -> list[str]:
-    """Every tenant that ever had a key. Keys are not deleted, so no tenant has anything and is not here."""
-    return list(connection.execute(select(_COLUMNS.tenant_id).distinct().order_by(_COLUMNS.tenant_id)).scalars())
 
 
 def revoke_key(connection: Connection, key_id: str, now: datetime) -> None:

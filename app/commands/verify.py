@@ -7,18 +7,13 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 
-from sqlalchemy import Connection
-
-from app.access.store import every_tenant
 from app.commands.common import Commands, command, open_database, settings_of
-from state import Database, Journal, Thread, ThreadFilter, search_threads, sort_key
+from state import Database, Journal, Thread, every_thread
 
 __all__ = ["add_to"]
 
 PAGE_COUNT = 200
 PROGRESS_S = 1.0
-#: Pages that lie beside a thread and not at a number neither skip nor repeat while threads come and go.
-_ORDER = "created_at"
 
 
 def add_to(commands: Commands) -> None:
@@ -50,18 +45,9 @@ async def _verify(arguments: argparse.Namespace) -> int:
 
 
 async def _threads(database: Database, thread_id: str | None) -> AsyncIterator[Thread]:
-    chosen = ThreadFilter(ids=None if thread_id is None else [thread_id])
-    for tenant_id in await database.read(every_tenant):
-        beside = None
-        while page := await database.read(partial(_page, tenant_id=tenant_id, chosen=chosen, beside=beside)):
-            for thread in page:
+    after = 0
+    while page := await database.read(partial(every_thread, after=after, count_max=PAGE_COUNT)):
+        for thread in page:
+            if thread_id is None or thread.thread_id == thread_id:
                 yield thread
-            beside = sort_key(page[-1], _ORDER)
-
-
-def _page(
-    connection: Connection, tenant_id: str, chosen: ThreadFilter, beside: tuple[int | str, int] | None
-) -> list[Thread]:
-    return search_threads(
-        connection, tenant_id, chosen, sort_by=_ORDER, descending=False, limit=PAGE_COUNT, beside=beside
-    )
+        after = page[-1].number
