@@ -30,6 +30,7 @@ from compaction.ledger import (
     erase_rows,
     histories,
     recheck_rows,
+    totals_of,
     verify_rows,
 )
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
@@ -153,6 +154,7 @@ __all__ = [
     "restore_drops",
     "restore_range",
     "source_entry",
+    "totals_of",
     "verify_rows",
     "view_messages",
     "without_erased_pins",

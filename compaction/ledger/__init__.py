@@ -10,6 +10,7 @@ from compaction.ledger.account import (
     close,
     judge,
     judge_critical,
+    totals_of,
 )
 from compaction.ledger.evidence import Passage
 from compaction.ledger.recheck import recheck_rows
@@ -45,5 +46,6 @@ __all__ = [
     "judge_critical",
     "recheck_rows",
     "root_of",
+    "totals_of",
     "verify_rows",
 ]

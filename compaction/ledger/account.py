@@ -29,6 +29,7 @@ __all__ = [
     "close",
     "judge",
     "judge_critical",
+    "totals_of",
 ]
 
 
@@ -181,6 +182,17 @@ def balance_of(rows: Iterable[Row]) -> dict[tuple[str, str], Counter[str]]:
     for row in rows:
         balance.setdefault((row.unit, row.cls), Counter())[row.status] += 1
     return balance
+
+
+def totals_of(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
+    """For each unit its `total`, which is the sum of its statuses, and the statuses; `introduced` stands beside them."""
+    totals: dict[str, dict[str, int]] = {}
+    for (unit, _), counts in balance_of(rows).items():
+        into = totals.setdefault(str(unit), {"total": 0})
+        for status, count in counts.items():
+            into[str(status)] = into.get(str(status), 0) + count
+            into["total"] += count if status != Status.INTRODUCED else 0
+    return totals
 
 
 def _check(units: Mapping[RowKey, Unit], rows: Sequence[Row]) -> None:

@@ -5,7 +5,7 @@ import random
 import msgspec
 import pytest
 
-from compaction.ledger import GENESIS, LedgerDamaged, Reason, Status, UnitKind, erase_rows, verify_rows
+from compaction.ledger import GENESIS, LedgerDamaged, Reason, Status, UnitKind, erase_rows, totals_of, verify_rows
 from compaction.policy import Policy
 from compaction.proposal import Proposal
 from compaction.summary import passage_of
@@ -179,6 +179,19 @@ def test_an_introduced_value_is_a_row_of_its_own() -> None:
     flipped = [row for row in rows if row.flipped]
     assert [row.text for row in flipped] == ["Never call the customer directly."]
     assert next(row for row in rows if row.text == "$47,500").altered_to == "$45,700"
+
+
+async def test_totals_are_the_sums_of_the_statuses() -> None:
+    """By unit: the total is the number of units of the range, and inventions are no part of it."""
+    thread = Thread(talk(20, 2, planted=PLANTED[:3]), Policy(keep_last_turns=1, min_gain=0.0, introduced_share_max=1.0))
+    proposal = await thread.compact(BadSummariser("invented"))
+    assert isinstance(proposal, Proposal)
+    totals = totals_of(proposal.ledger.rows)
+    assert set(totals) == {"message", "part", "clause", "atom"}
+    for unit, counts in totals.items():
+        rows = [row for row in proposal.ledger.rows if row.unit == unit and row.status is not Status.INTRODUCED]
+        assert counts["total"] == len(rows)
+        assert sum(count for status, count in counts.items() if status not in ("total", "introduced")) == len(rows)
 
 
 async def test_reasons_say_why_a_thing_is_gone() -> None:
