@@ -75,6 +75,7 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         execution = state.execution
         execution.run, execution.run_id = at.run, entry.run_id
         execution.run_started_at_us, execution.attempt, execution.settled = at.at_us, 0, False
+        execution.step_count, execution.tokens_before = 0, execution.tokens_in + execution.tokens_out
         execution.pause_taken, execution.ready_turn = True, execution.turn_count + 1
         execution.model_failed, execution.model_failure_count, execution.model_attempt_count = False, 0, 0
         for call in state.open_calls:

@@ -59,7 +59,7 @@ class Execution:
     ready_turn: int = 1  #: the turn in which the present model call could first begin
     attempt: int = 0  #: turns of its present run
     model_count: int = 0
-    step_count: int = 0
+    step_count: int = 0  #: of its present run
     model_failure_count: int = 0
     model_attempt_count: int = 0  #: ordinal of the attempt that failed last
     model_retry_at_us: int = 0
@@ -67,10 +67,16 @@ class Execution:
     model_last_failure: Failure | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    tokens_before: int = 0  #: what its earlier runs used
     tokens_saved: int = 0  #: tokens of recorded replies that a later turn did not pay again
     settled: bool = False
     paused_at: Node | None = None
     pause_taken: bool = False  #: a run went on from the pause, so it does not stop there again
+
+    @property
+    def token_count(self) -> int:
+        """Tokens that its present run used."""
+        return self.tokens_in + self.tokens_out - self.tokens_before
 
     @property
     def model_attempt(self) -> int:

@@ -133,7 +133,7 @@ def _over_budget(state: ThreadState, agent: ChatAgent, run: Run, execution: Exec
         step_count_max = min(step_count_max, run.request.step_count_max)
     if execution.step_count >= step_count_max:
         return _broke("steps", f"The run used its {step_count_max} steps.")
-    if execution.tokens_in + execution.tokens_out >= limits.token_count_max:
+    if execution.token_count >= limits.token_count_max:
         return _broke("tokens", f"The run used its {limits.token_count_max} tokens.")
     return None
 

@@ -236,6 +236,19 @@ def test_tokens_of_recorded_replies_are_saved_by_each_later_turn() -> None:
     assert (execution.tokens_in, execution.tokens_out) == (300, 30)
 
 
+def test_what_a_run_uses_is_counted_from_its_own_start() -> None:
+    """Budgets are those of a run; what the execution paid over all its runs is told beside them."""
+    story = Story.begun(replied(usage=Usage(100, 10)))
+    story.run = 2
+
+    execution = story.tell(started(run_id="run-2", source="continue"), replied(ordinal=2)).state.execution
+
+    assert execution is not None
+    assert (execution.step_count, execution.token_count) == (1, 15)
+    assert execution.tokens_in + execution.tokens_out == 125
+    assert execution.run_started_at_us == story.entries[3].at_us
+
+
 def test_after_a_rollback_nothing_is_under_way() -> None:
     """The head stands before the run; a question that was open there was closed by the run, and is asked anew."""
     story = Story.begun(replied(asked()), wait_opened())
