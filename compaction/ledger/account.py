@@ -185,7 +185,7 @@ def balance_of(rows: Iterable[Row]) -> dict[tuple[str, str], Counter[str]]:
 
 
 def totals_of(rows: Iterable[Row]) -> dict[str, dict[str, int]]:
-    """For each unit its `total`, which is the sum of its statuses, and the statuses; `introduced` stands beside them."""
+    """For each unit its statuses and their sum, `total`; `introduced` stands beside them and is not in the sum."""
     totals: dict[str, dict[str, int]] = {}
     for (unit, _), counts in balance_of(rows).items():
         into = totals.setdefault(str(unit), {"total": 0})

@@ -11,6 +11,7 @@ from compaction import (
     Segment,
     Source,
     SourceEntry,
+    Status,
     erase_rows,
     recheck_rows,
     render,
@@ -85,3 +86,44 @@ async def test_pins_on_erased_entries_go() -> None:
     assert len(after.items) == len(pinned.items) - 1
     assert without_erased_pins(after, frozenset({60}), "r") is after
     assert "CANARY" not in str(render(pinned, left, thread.segments).parts[-1])
+
+
+async def test_a_changed_row_breaks_the_chain() -> None:
+    """One status, one word, one place, one row less: the root no longer fits (G19)."""
+    thread = Thread(talk(10, 1, planted=PLANTED[:4]))
+    proposal = await thread.compact()
+    assert isinstance(proposal, Proposal)
+    ledger = proposal.ledger
+    row = next(row for row in ledger.rows if row.status is Status.DROPPED)
+    forged = [
+        msgspec.structs.replace(row, text=row.text + "."),
+        msgspec.structs.replace(row, status=Status.KEPT_VERBATIM),
+        msgspec.structs.replace(row, sources=row.sources[:-1]),
+        msgspec.structs.replace(row, critical=not row.critical),
+    ]
+    for each in forged:
+        rows = [each if old is row else old for old in ledger.rows]
+        with pytest.raises(LedgerDamaged):
+            verify_rows(rows, ledger.previous_root, ledger.root)
+    with pytest.raises(LedgerDamaged):
+        verify_rows(ledger.rows[1:], ledger.previous_root, ledger.root)
+    with pytest.raises(LedgerDamaged):
+        verify_rows(ledger.rows, "other", ledger.root)
+
+
+async def test_an_erasure_leaves_a_chain_that_verifies() -> None:
+    """What only the erased entry said loses its words and keeps its row; root and number of rows stay (S38, S39)."""
+    thread = Thread(
+        [*talk(5, 1), human(60, "my secret is CANARY-77123 and kilo@secret.example"), *talk(5, 2, start=70)]
+    )
+    proposal = await thread.compact()
+    assert isinstance(proposal, Proposal)
+    rows = erase_rows(proposal.ledger.rows, frozenset({60}))
+
+    assert len(rows) == len(proposal.ledger.rows)
+    verify_rows(rows, proposal.ledger.previous_root, proposal.ledger.root)
+    assert b"CANARY" in msgspec.json.encode(proposal.ledger.rows)
+    stored = msgspec.json.encode(rows)
+    assert b"CANARY" not in stored
+    assert b"kilo@" not in stored
+    assert {row.status for row in rows if any(source.seq == 60 for source in row.sources)} == {Status.ERASED}
