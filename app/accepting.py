@@ -17,7 +17,9 @@ from state import (
     NotFound,
     NothingToResume,
     Offer,
+    Position,
     Receipt,
+    Refused,
     Resume,
     RunRequest,
     ThreadStatus,
@@ -47,7 +49,7 @@ class Start:
     """The position that a run is to leave from, and whether the thread stood there when its head was at `head_seq`."""
 
     checkpoint_id: str
-    seq: int
+    position: Position
     is_present: bool
     head_seq: int
 
@@ -57,10 +59,11 @@ def start_at(connection: Connection, caller: Caller, thread_id: str, checkpoint_
     thread = get_thread(connection, caller.tenant_id, thread_id)
     entries = read_entries(connection, thread.number)
     seq = position_seq(entries, thread, checkpoint_id)
-    if seq not in read_history(entries, read_leaves(connection, thread.number)).positions:
+    position = read_history(entries, read_leaves(connection, thread.number)).positions.get(seq)
+    if position is None:
         raise NotFound("Checkpoint", checkpoint_id)
-    position = fold(visible(entries, thread.lineage)).position
-    return Start(checkpoint_id, seq, position is not None and position.seq == seq, thread.head_seq)
+    present = fold(visible(entries, thread.lineage)).position
+    return Start(checkpoint_id, position, present is not None and present.seq == seq, thread.head_seq)
 
 
 def offer_of(
@@ -132,7 +135,13 @@ def _leaving_from(connection: Connection, offer: Offer, start: Start) -> Offer:
         return offer
     if offer.resume is not None:
         raise Conflict(f"Nothing is asked at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
-    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=start.seq))
+    if offer.request.messages and start.position.next == "tools":
+        # No model takes a transcript whose calls are never answered.
+        raise Refused(
+            f"At checkpoint {start.checkpoint_id} a reply's calls have no results yet, and messages cannot come before "
+            "them; leave from there without input, or from the checkpoint before the reply."
+        )
+    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=start.position.seq))
 
 
 def _asked(connection: Connection, offer: Offer) -> set[str]:

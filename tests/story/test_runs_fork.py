@@ -67,6 +67,18 @@ async def test_an_old_question_is_asked_anew(running: Running) -> None:
     assert paid["messages"][2]["status"] == "success"
 
 
+async def test_messages_do_not_come_between_calls_and_results(running: Running) -> None:
+    """From a checkpoint whose calls have no results no new message leads on: 422, and nothing is run."""
+    thread = await running.thread()
+    await running.sdk.runs.wait(thread, "refund", input=said(LOOK))
+    before_tools = next(state for state in await checkpoints(running, thread) if state["next"] == ["tools"])
+
+    with pytest.raises(Exception, match="422"):
+        await running.sdk.runs.wait(thread, "refund", input=said("hi"), checkpoint=before_tools["checkpoint"])
+
+    assert len(await running.sdk.runs.list(thread)) == 1
+
+
 async def test_the_present_is_no_fork(running: Running) -> None:
     """Chat front ends send the checkpoint they look at; where the thread stands there, it just goes on."""
     thread = await running.thread()
