@@ -86,7 +86,7 @@ class Hand:
         self._seq = self._flushed_seq = thread.head_seq
         self._pending: list[tuple[Any, ...]] = []
         self.branch = thread.branch
-        self.inbox = 0
+        self.inbox = thread.inbox
 
     @property
     def seq(self) -> int:

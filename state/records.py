@@ -50,6 +50,7 @@ class Thread:
     lineage: Lineage
     fence: int
     owner: str | None
+    inbox: int  #: rises with whatever comes from outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,7 @@ def thread_of(row: Row[Any]) -> Thread:
         lineage=msgspec.json.decode(row.lineage, type=Lineage),
         fence=row.fence,
         owner=row.owner,
+        inbox=row.inbox,
     )
 
 

@@ -51,7 +51,7 @@ class Turn:
         self._claim = claim
         self._agent = agent
         self._run = claim.run
-        self._inbox_seen = self._inbox_heard = -1
+        self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._released = False
         self._stir: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -110,11 +110,11 @@ class Turn:
                     for entry in entries:
                         journal.note(entry)
                 case CallModel():
-                    await journal.flush()
-                    await self._call_model(journal, action)
+                    if await self._is_ready(journal):
+                        await self._call_model(journal, action)
                 case Perform():
-                    await journal.flush()
-                    await self._call_tools(journal, action)
+                    if await self._is_ready(journal):
+                        await self._call_tools(journal, action)
                 case Park():
                     return await self._park(journal, action)
                 case Settle():
@@ -126,6 +126,11 @@ class Turn:
             if self._released:
                 return await self._let_go(journal)
         raise RuntimeError(f"run {self.run_id} did not end within {ACTION_COUNT_MAX} actions")
+
+    async def _is_ready(self, journal: TurnJournal) -> bool:
+        """Put everything on disk; False when something came from outside, and what is next has to be chosen again."""
+        await journal.flush()
+        return not await self._look(journal)
 
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
         call = ModelCall(self._desk, self._agent, journal, action)
@@ -182,10 +187,10 @@ class Turn:
         await self._look(journal)
         return self._run.cancel is not None or self._time_left_s(journal) <= 0
 
-    async def _look(self, journal: TurnJournal) -> None:
-        """Fold in what came from outside, if the inbox counter or a notice says that something did."""
+    async def _look(self, journal: TurnJournal) -> bool:
+        """Fold in what came from outside, if the inbox counter or a notice says that something did; whether one did."""
         if not self._noticed and journal.inbox == self._inbox_seen:
-            return
+            return False
         self._noticed, self._inbox_seen = False, journal.inbox
         inbox = await self._desk.database.read(
             lambda connection: read_inbox(connection, self.thread, self._claim.run.number)
@@ -194,6 +199,7 @@ class Turn:
             raise LeaseLost(self._claim.thread.thread_id, journal.fence)
         self._run = inbox.run
         fold_answers(journal, inbox.answers)
+        return True
 
     def _rouse(self) -> None:
         if not self._stir.done():
