@@ -28,7 +28,7 @@ demo: .venv/.ready-run ## the refund story, with a kill in the middle
 	@exec $(bin)/python -m examples.refund.demo $(ARGS)
 
 test: .venv/.ready-dev ## the tests
-	@exec $(bin)/pytest -m "not soak" $(ARGS)
+	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" $(ARGS)
 
 check: .venv/.ready-dev ## format, lint, strict types, import contract
 	$(bin)/ruff format --check .
