@@ -88,6 +88,8 @@ class TurnJournal:
         if move is None and seq == self._hand.flushed_seq:
             return
         await self._hand.flush(move)
+        # Not before: an end that was refused (Overtaken) leaves everything to the next flush, entries and rows.
+        self._opened, self._folded, self._superseded, self._fork = [], [], [], None
         self._durable_seq = seq
         self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
         held_back, self._held_back = self._held_back, []
@@ -121,7 +123,7 @@ class TurnJournal:
     def _move(self, ending: Ending | None) -> Move | None:
         if not (ending or self._opened or self._folded or self._superseded or self._fork):
             return None
-        move = Move(
+        return Move(
             ending=ending,
             execution_id=self.state.execution.execution_id if self.state.execution else None,
             opened=tuple(self._opened),
@@ -129,5 +131,3 @@ class TurnJournal:
             superseded=tuple(self._superseded),
             fork=self._fork,
         )
-        self._opened, self._folded, self._superseded, self._fork = [], [], [], None
-        return move
