@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, event
 
 from bench.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
 from state import Hand, append, fold, get_thread, writer
-from state.append import Append
+from state.append import Append, Outcome
 from workers.agents import ChatAgent, Limits
 from workers.turn import Turn
 
@@ -52,7 +52,7 @@ def slower_disk(disk_s: float) -> Iterator[None]:
     """Every commit of the journal takes `disk_s` longer: what a disk that waits for its platter or its network adds."""
     commit = append.commit_appends
 
-    def slower(connection: Connection, appends: Sequence[Append]) -> list[int | None]:
+    def slower(connection: Connection, appends: Sequence[Append]) -> list[Outcome]:
         outcomes = commit(connection, appends)
         time.sleep(disk_s)
         return outcomes

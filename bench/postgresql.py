@@ -159,7 +159,6 @@ async def measure(server: PrivatePostgres) -> None:
             "name": "bench",
             "system_database_url": dbos_url,
             "log_level": "ERROR",
-            "run_admin_server": False,
         }
         DBOS(config=config)
         DBOS.launch()
