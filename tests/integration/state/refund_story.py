@@ -1,0 +1,184 @@
+"""The refund story, played by a person who never gives up, with a worker that may die at any point of it."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection
+
+from examples.refund import refund_agent
+from examples.refund.effects import EFFECTS_FILE
+from state import Database, Journal, ModelReplied, Run, RunStatus, StepKey, ToolReturned, idempotency_key_of
+from state.append import Append
+from tests.factories import Reply
+from tests.integration.state.stage import Stage
+from workers.desk import Desk
+from workers.models import ModelReply, ModelRequest
+from workers.tools import Tool
+
+__all__ = ["STORY", "Death", "Fate", "Outcome", "mortal", "play_story"]
+
+T = TypeVar("T")
+ORDER = {"order_id": "A1"}
+STORY = [
+    Reply("I look the order up.", [("lookup_order", ORDER)]),
+    Reply(
+        "I check and write.",
+        [("check_policy", {**ORDER, "amount_cents": 4200}), ("email_customer", {**ORDER, "template": "soon"})],
+    ),
+    Reply("I pay.", [("refund", {**ORDER, "amount_cents": 4200})]),
+    Reply("I confirm.", [("confirm", ORDER)]),
+    Reply("All done."),
+]
+REFUND_STEP = StepKey("tool-3-0")
+PAID = {"order_id": "A1", "amount_cents": 4200, "refunded": True}
+#: Deaths, questions and doubts: a story that goes on for longer has lost its way.
+SCENE_COUNT_MAX = 40
+
+
+class Death(BaseException):
+    """The worker's process is gone: nothing of it catches this."""
+
+
+@dataclass
+class Fate:
+    """Counts the points of a story, and lets the worker die at one of them (None: never)."""
+
+    at: int | None = None
+    count: int = 0
+    name: str = ""
+    is_dead: bool = False
+
+    def point(self, name: str) -> None:
+        """One point; the dead do nothing any more."""
+        if self.is_dead:
+            raise Death
+        self.count += 1
+        if self.count == self.at:
+            self.name, self.is_dead = name, True
+            raise Death
+
+
+class _MortalDatabase(Database):
+    """A database that the worker may die before or after each call of."""
+
+    def __init__(self, inner: Database, fate: Fate) -> None:
+        self._inner = inner
+        self._fate = fate
+
+    async def write(self, unit: Callable[[Connection], T], *, thread: int | None = None, repeatable: bool = False) -> T:
+        self._fate.point("before a write")
+        result = await self._inner.write(unit, thread=thread, repeatable=repeatable)
+        self._fate.point("after a write")
+        return result
+
+    async def append(self, append: Append) -> int | None:
+        self._fate.point("before an append")
+        result = await self._inner.append(append)
+        self._fate.point("after an append")
+        return result
+
+    async def read(self, query: Callable[[Connection], T]) -> T:
+        self._fate.point("before a read")
+        result = await self._inner.read(query)
+        self._fate.point("after a read")
+        return result
+
+
+def mortal(stage: Stage, fate: Fate) -> Stage:
+    """The stage with a worker that meets its fate at database, model and tools."""
+    database = _MortalDatabase(stage.store.database, fate)
+    ask = stage.model.reply
+
+    async def reply(request: ModelRequest, on_delta: Callable[[str], None]) -> ModelReply:
+        fate.point("before the model")
+        answer = await ask(request, on_delta)
+        fate.point("after the model")
+        return answer
+
+    stage.model.reply = reply  # type: ignore[method-assign]
+    desk: Desk = replace(stage.desk, database=database, journal=Journal(database))
+    agent = replace(refund_agent, name="chat", tools=[_mortal_tool(each, fate) for each in refund_agent.tools])
+    return replace(stage, desk=desk, agent=agent)
+
+
+def _mortal_tool(tool: Tool, fate: Fate) -> Tool:
+    function = tool.function
+
+    async def perform(**arguments: Any) -> Any:
+        fate.point(f"before {tool.name}")
+        result = await function(**arguments)
+        fate.point(f"after {tool.name}")
+        return result
+
+    return replace(tool, function=perform)
+
+
+@dataclass
+class Outcome:
+    """What a story came to."""
+
+    transcript: list[tuple[str, Any, Any]]
+    #: The lines of the effects file: tool -> the keys under which it was reached, one for each time.
+    effects: dict[str, list[str]] = field(default_factory=dict)
+    results: list[ToolReturned] = field(default_factory=list)
+    replies: list[ModelReplied] = field(default_factory=list)
+    scene_count: int = 0
+
+
+async def play_story(
+    stage: Stage, *, interrupt: Callable[[Stage], Any] | None = None, fate: Fate | None = None
+) -> Outcome:
+    """Say it, approve it, settle every doubt by the effects file, and start a new worker after each death."""
+    run = await stage.say("Please refund order A1.")
+    for scene in range(SCENE_COUNT_MAX):
+        seen = await stage.store.run(run)
+        if seen.status is RunStatus.SUCCESS:
+            waits = await stage.waits(run)
+            if not waits:
+                return await _outcome(stage, run, scene)
+            run = await stage.answer(waits[0])
+        elif seen.parked == "in_doubt":
+            await stage.resolve(seen, _truth(stage.desk.data_dir, seen))
+        else:
+            await _turn(stage, interrupt, fate)
+    raise AssertionError("the story never came to its end")
+
+
+async def _turn(stage: Stage, interrupt: Callable[[Stage], Any] | None, fate: Fate | None) -> None:
+    if fate is not None:
+        fate.is_dead = False
+    try:
+        await (stage.play() if interrupt is None else interrupt(stage))
+    except Death:
+        return
+
+
+def _truth(data_dir: Path, run: Run) -> Mapping[str, Any]:
+    """What a person finds out about the payment in doubt."""
+    key = idempotency_key_of(run.execution_id, REFUND_STEP)
+    has_happened = key in _effects(data_dir).get("refund", [])
+    return {"outcome": "happened", "result": PAID} if has_happened else {"outcome": "did_not_happen"}
+
+
+async def _outcome(stage: Stage, run: Run, scene_count: int) -> Outcome:
+    messages = await stage.messages(run)
+    return Outcome(
+        transcript=[
+            (each.type, each.content, [(call.name, call.arguments) for call in each.tool_calls]) for each in messages
+        ],
+        effects=_effects(stage.desk.data_dir),
+        results=await stage.told(run, ToolReturned),
+        replies=await stage.told(run, ModelReplied),
+        scene_count=scene_count,
+    )
+
+
+def _effects(data_dir: Path) -> dict[str, list[str]]:
+    path, found = data_dir / EFFECTS_FILE, dict[str, list[str]]()
+    if path.exists():
+        for line in map(json.loads, path.read_text().splitlines()):
+            found.setdefault(line["tool"], []).append(line["idempotency_key"])
+    return found
