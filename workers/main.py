@@ -38,7 +38,8 @@ def _redis_settings() -> RedisSettings:
         conn_retries=RETRY_COUNT_MAX,
         conn_retry_delay=round(RETRY_S),
         retry=Retry(ConstantBackoff(RETRY_S), RETRY_COUNT_MAX),
-        retry_on_error=[RedisAway, RedisSlow],
+        # OSError: what a refused connection is before the client makes an error of its own of it.
+        retry_on_error=[RedisAway, RedisSlow, OSError],
     )
 
 
