@@ -133,7 +133,7 @@ class Writer:
                     transaction.commit()
             self.commit_count += 1
         except Exception as error:
-            self._again(batch, error, unknown=self._recover(error) and committing)
+            self._again(batch, error, unknown=self._recover(error, committing=committing) and committing)
 
     def _again(self, batch: list[_Item], error: Exception, *, unknown: bool) -> None:
         """After a failure: every write again, alone, so that a bad one does not fail its neighbours."""
@@ -166,7 +166,7 @@ class Writer:
                         transaction.commit()
                 self.commit_count += 1
             except Exception as error:
-                lost = self._recover(error)
+                lost = self._recover(error, committing=committing)
                 if lost and committing and not item.repeatable:
                     item.error = OutcomeUnknown(str(error))
                     return
@@ -182,12 +182,16 @@ class Writer:
             self._connection = self._engine.connect()
         return self._connection
 
-    def _recover(self, error: Exception) -> bool:
+    def _recover(self, error: Exception, *, committing: bool) -> bool:
         """Leave the connection usable, or let it go; whether it was lost."""
         connection = self._connection
         if connection is None:
             return False
         if not _is_away(error) and not connection.invalidated:
+            if committing:
+                # A commit that was refused leaves its transaction, and with it the lock, in the driver's hands.
+                self._drop_connection()
+                return False
             try:
                 if connection.in_transaction():
                     connection.rollback()
