@@ -5,7 +5,6 @@ The reader is the unmodified SDK, which comes back by itself to where the answer
 
 import asyncio
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,6 @@ from tests.running import call, contents, said
 from tests.service import Service
 
 StartService = Callable[..., Service]
-#: The SDK warns that it comes back, and for a stream without ids, that something may be missing.
-RECONNECTS = pytest.mark.filterwarnings("ignore:Request failed, attempting reconnect:UserWarning")
 MODES: list[Any] = ["values", "updates", "messages-tuple", "custom"]
 STEPS = [
     call("lookup_order", order_id="o"),
@@ -78,6 +75,27 @@ async def test_a_stream_outlives_the_server(start_service: StartService) -> None
     assert len({part.id for part in seen}) == len(seen)
 
 
+async def test_a_stream_outlives_a_deploy(start_service: StartService) -> None:
+    """Stopped in order, a server ends its streams and leaves the run to the next one; the reader misses nothing."""
+    service = start_service()
+    async with service.sdk() as sdk:
+        thread = (await sdk.threads.create())["thread_id"]
+        seen: list[StreamPart] = []
+        reached = asyncio.Event()
+        stream = sdk.runs.stream(thread, "refund", input=said(*STEPS), stream_mode=MODES, stream_resumable=True)
+        reading = asyncio.create_task(read_to_the_end(stream, seen, lambda part: part.event == "custom", reached))
+        await reached.wait()
+
+        await asyncio.to_thread(service.stop)
+        await asyncio.to_thread(service.start)
+        await reading
+
+    whole = await replayed(service, thread, seen[0].data["run_id"])
+    assert [part for part in seen if part in whole] == whole
+    assert all(is_transient(part) for part in seen if part not in whole)
+    assert contents(whole[-1].data)[-1].startswith("Done.")
+
+
 async def test_a_reply_that_was_cut_by_a_crash_is_said_again(start_service: StartService, model: PacedModel) -> None:
     """What streamed of it is not in the journal; the reply comes again, whole, under another message id."""
     service = start_service(environment=model.environment)
@@ -116,17 +134,13 @@ async def test_a_reply_that_was_cut_by_a_crash_is_said_again(start_service: Star
     assert contents(seen[-1].data) == ["hi", "Once more."]
 
 
-@RECONNECTS
 async def test_a_wait_outlives_the_server(start_service: StartService) -> None:
     """The connection breaks before the answer, and the SDK joins the run instead of starting another."""
     service = start_service()
     async with service.sdk() as sdk:
         thread = (await sdk.threads.create())["thread_id"]
-        waiting = asyncio.create_task(sdk.runs.wait(thread, "refund", input=said(*STEPS)))
-        await _in_the_call(service, thread)
-
-        await asyncio.to_thread(service.restart)
-        values: Any = await waiting
+        with pytest.warns(UserWarning, match="attempting reconnect"):
+            values = await _waited(service, thread, service.restart)
 
         assert contents(values)[-1].startswith("Done.")
         (run,) = await sdk.runs.list(thread)
@@ -138,13 +152,8 @@ async def test_a_wait_that_is_cut_by_a_stop_is_no_answer(start_service: StartSer
     service = start_service()
     async with service.sdk() as sdk:
         thread = (await sdk.threads.create())["thread_id"]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            waiting = asyncio.create_task(sdk.runs.wait(thread, "refund", input=said(*STEPS)))
-            await _in_the_call(service, thread)
-            await asyncio.to_thread(service.stop)
-            await asyncio.to_thread(service.start)
-            values: Any = await waiting
+        with pytest.warns(UserWarning, match="attempting reconnect"):
+            values = await _waited(service, thread, service.stop, service.start)
 
     assert contents(values)[-1].startswith("Done.")
 
@@ -164,6 +173,16 @@ async def test_who_comes_back_after_the_crash_hears_the_rest(start_service: Star
         for index, last in enumerate(before):
             rest = [part async for part in sdk.runs.join_stream(thread, run_id, last_event_id=last.id)]
             assert rest == before[index + 1 :]
+
+
+async def _waited(service: Service, thread_id: str, *acts: Callable[[], None]) -> Any:
+    """What a wait is answered, while these things happen to the server in the middle of a call."""
+    async with service.sdk() as sdk:
+        waiting = asyncio.create_task(sdk.runs.wait(thread_id, "refund", input=said(*STEPS)))
+        await _in_the_call(service, thread_id)
+        for act in acts:
+            await asyncio.to_thread(act)
+        return await waiting
 
 
 async def _in_the_call(service: Service, thread_id: str) -> None:
