@@ -239,8 +239,10 @@ class Worker:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         turn = self._turns.pop(task)
-        if not task.cancelled() and task.exception() is not None:
-            _LOG.error("turn of run %s broke off", turn.run_id, exc_info=task.exception())
+        # A turn is never cancelled by its worker: one that was has broken off like any other.
+        error = None if task.cancelled() else task.exception()
+        if task.cancelled() or error is not None:
+            _LOG.error("turn of run %s broke off", turn.run_id, exc_info=error)
             self._suspicious = True
         # The next run of the thread, or the next turn of a parked run, may be due already.
         self._bell.set()
