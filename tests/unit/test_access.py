@@ -38,7 +38,17 @@ def test_a_token_reads_back() -> None:
     assert (len(token.key_id), len(token.secret)) == (16, 64)
 
 
-@pytest.mark.parametrize("text", ["", "tm_", " tm_x", Token.fresh().text + "\n", Token.fresh().text.upper(), "tm__"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tm_",
+        " tm_x",
+        pytest.param(Token.fresh().text + "\n", id="newline"),
+        pytest.param(Token.fresh().text.upper(), id="upper"),
+        "tm__",
+    ],
+)
 def test_what_is_spelled_otherwise_is_no_token(text: str) -> None:
     """One spelling, so that one key has one text."""
     assert Token.parse(text) is None

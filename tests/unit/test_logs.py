@@ -82,7 +82,7 @@ def test_a_traceback_is_one_line_too(stream: io.StringIO) -> None:
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
-        (f"key {(token := Token.fresh()).text} refused", token.secret),
+        pytest.param(f"key {(token := Token.fresh()).text} refused", token.secret, id="key"),
         ("the key sk-proj-abcdefgh12345678 is wrong", "abcdefgh12345678"),
         ("postgresql+psycopg://user:hunter2@db:5432/x", "hunter2"),
         ("redis://:hunter2@cache", "hunter2"),

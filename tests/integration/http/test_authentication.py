@@ -20,7 +20,7 @@ WRONG = [
     "",
     "x",
     "tm_",
-    Token.fresh().text,
+    pytest.param(Token.fresh().text, id="fresh"),
     "tm_0123456789abcdef_" + "0" * 63,
     "TM_0123456789ABCDEF_" + "0" * 64,
     "\u00e9".encode().decode("latin-1"),
