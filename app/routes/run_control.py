@@ -3,7 +3,6 @@
 from typing import Annotated, Any, Literal
 
 from litestar import Response, get, post
-from litestar.exceptions import ValidationException
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from msgspec import Meta, Struct
@@ -14,6 +13,7 @@ from app.access import Scope, needs
 from app.access.gate import Forbidden
 from app.cancelling import CANCEL_COUNT_MAX, Cancellation, cancel_everywhere
 from app.live import Reader
+from app.named import names_of
 from app.path_ids import uuid_of
 from app.request import ApiRequest, BodyRefused
 from app.resources import Resources
@@ -80,7 +80,8 @@ async def join_run_stream(
 ) -> Response[None]:
     """The run's events: those after `Last-Event-ID`, now or after any restart; without it what comes from now on."""
     del last_event_id  # Declared for the API's description; only all headers together show that there is but one.
-    modes, after = _modes(stream_mode), read_place(request.headers.getall("last-event-id", []))
+    modes = tuple(mode for mode in MODES if mode in names_of("stream_mode", stream_mode, MODES))
+    after = read_place(request.headers.getall("last-event-id", []))
     if cancel_on_disconnect and not caller.may(Scope.RUN):
         raise Forbidden(f"this key may not cancel runs: it lacks the scope {Scope.RUN}")
     run, head_seq = await _run(resources, caller, thread_id, run_id)
@@ -157,15 +158,6 @@ async def _run(resources: Resources, caller: given.Caller, thread_id: str, run_i
         return get_run(connection, caller.tenant_id, wanted, thread_id=of_thread), thread.head_seq
 
     return await resources.database.read(unit)
-
-
-def _modes(given_modes: list[str] | None) -> tuple[StreamMode, ...]:
-    """The modes that are named; an empty name is none, SDKs send one for a mode that they were not given."""
-    named = [name for name in given_modes or [] if name]
-    known = [mode for mode in MODES if mode in named]
-    if len(known) != len(set(named)):
-        raise ValidationException(extra=[{"key": "stream_mode", "message": f"is none of {', '.join(MODES)}"}])
-    return tuple(known)
 
 
 def _modes_of(run: Run) -> tuple[StreamMode, ...]:

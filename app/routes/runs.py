@@ -10,11 +10,12 @@ from sqlalchemy import Connection
 from app import given
 from app.access import Scope, needs
 from app.answers import json_answer
+from app.named import names_of
 from app.pages import PageSize
 from app.path_ids import uuid_of
 from app.starting import Starter
 from app.wire.run_request import RunBody
-from app.wire.runs import RunField, ShownRun, chosen, run_to_wire
+from app.wire.runs import RUN_FIELDS, ShownRun, chosen, run_to_wire
 from app.wire.threads import OFFSET_MAX
 from state import Run, delete_run, get_run, get_thread, list_runs
 
@@ -32,7 +33,9 @@ OUTCOME = {
 RUN_COUNT = 10
 
 Offset = Annotated[int, QueryParameter(name="offset", ge=0, le=OFFSET_MAX, description="Rows to leave out.")]
-Select = Annotated[list[RunField] | None, QueryParameter(name="select", description="Only these fields.")]
+Select = Annotated[
+    list[str] | None, QueryParameter(name="select", description=f"Only these fields: {', '.join(RUN_FIELDS)}.")
+]
 Status = Annotated[
     Literal["pending", "running", "error", "success", "timeout", "interrupted"] | None,
     QueryParameter(name="status", description="Only such runs."),
@@ -89,14 +92,14 @@ async def list_thread_runs(
     select: Select = None,
 ) -> Response[bytes]:
     """The runs of the thread, newest first."""
-    wanted = uuid_of("thread", thread_id)
+    wanted, fields = uuid_of("thread", thread_id), names_of("select", select, RUN_FIELDS)
 
     def unit(connection: Connection) -> list[Run]:
         thread = get_thread(connection, caller.tenant_id, wanted)
         return list_runs(connection, thread.number, status=status, limit=limit, offset=offset)
 
     runs = await resources.database.read(unit)
-    return json_answer([chosen(run_to_wire(run), select) for run in runs])
+    return json_answer([chosen(run_to_wire(run), fields) for run in runs])
 
 
 @get("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.READ))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -10,24 +10,7 @@ from msgspec import Struct
 from state import Run
 from workers.agents import assistant_id_of
 
-__all__ = ["RunField", "ShownFailure", "ShownRun", "chosen", "run_path", "run_to_wire"]
-
-RunField = Literal[
-    "run_id",
-    "thread_id",
-    "assistant_id",
-    "created_at",
-    "updated_at",
-    "status",
-    "metadata",
-    "kwargs",
-    "multitask_strategy",
-    "reason",
-    "error",
-    "parked",
-    "attempts",
-    "execution_id",
-]
+__all__ = ["RUN_FIELDS", "ShownFailure", "ShownRun", "chosen", "run_path", "run_to_wire"]
 
 
 class ShownFailure(Struct):
@@ -60,6 +43,10 @@ class ShownRun(Struct):
     execution_id: str
 
 
+#: The fields of a run, which a listing can be cut down to.
+RUN_FIELDS = ShownRun.__struct_fields__
+
+
 def run_to_wire(run: Run) -> ShownRun:
     """The run as clients of the dialect see it."""
     failure, assistant_id = run.failure, assistant_id_of(run.assistant)
@@ -81,10 +68,10 @@ def run_to_wire(run: Run) -> ShownRun:
     )
 
 
-def chosen(run: ShownRun, fields: Sequence[RunField] | None) -> dict[str, Any]:
-    """The run as plain JSON, with the chosen fields alone."""
+def chosen(run: ShownRun, fields: Sequence[str]) -> dict[str, Any]:
+    """The run as plain JSON, with the chosen fields alone; with all where none is chosen."""
     plain: dict[str, Any] = msgspec.to_builtins(run)
-    return plain if fields is None else {name: plain[name] for name in plain if name in fields}
+    return {name: plain[name] for name in fields} if fields else plain
 
 
 def run_path(run: Run) -> str:

@@ -105,11 +105,12 @@ async def test_runs_are_listed_newest_first(api: Api, key: str) -> None:
     everything = (await api.call("GET", path, key)).json()
     page = (await api.call("GET", f"{path}?limit=2&offset=1", key)).json()
     pending = (await api.call("GET", f"{path}?status=pending&select=run_id&select=status", key)).json()
+    as_json = (await api.call("GET", f'{path}?status=pending&select=["run_id","status"]', key)).json()
 
     assert [run["run_id"] for run in everything] == ids[::-1]
     assert [run["run_id"] for run in page] == ids[2:0:-1]
-    assert pending == [{"run_id": run_id, "status": "pending"} for run_id in ids[:0:-1]]
-    for query in ("limit=0", "limit=201", "offset=-1", "status=done", "select=secret", "unheard=1"):
+    assert as_json == pending == [{"run_id": run_id, "status": "pending"} for run_id in ids[:0:-1]]
+    for query in ("limit=0", "limit=201", "offset=-1", "status=done", "select=secret", "select=[run_id", "unheard=1"):
         assert (await api.call("GET", f"{path}?{query}", key)).status_code == 422
     assert (await api.call("GET", f"/threads/{NOWHERE}/runs", key)).status_code == 404
 

@@ -164,6 +164,17 @@ async def test_modes_of_a_join_are_its_own(running: Running) -> None:
     )
 
     assert {part.event for part in custom} == {"metadata", "messages"}
+    # SDKs of other languages send a list as one JSON text.
+    async with running.http() as http:
+        path = f"/threads/{thread}/runs/{run['run_id']}/stream"
+        asked = {"stream_mode": '["values","updates"]', "cancel_on_disconnect": "0"}
+        answer = await http.get(path, params=asked, headers={"last-event-id": "-1"})
+    assert [line for line in answer.text.split("\r\n") if line.startswith("event:")] == [
+        "event: metadata",
+        "event: values",
+        "event: updates",
+        "event: values",
+    ]
 
 
 @pytest.mark.parametrize(
