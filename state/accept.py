@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, select, update
 
 from state import receipts, statements, tables
 from state.cancel import cancel_active
 from state.errors import NotFound, NothingToResume, Refused, ThreadBusy
+from state.executions import present_execution
 from state.ids import ExecutionId, new_id
 from state.receipts import Receipt, Reply
 from state.records import Run, RunRequest, run_of
@@ -70,10 +71,11 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     active = not is_new and connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
-    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new, active=active)
     cancelled: tuple[str, ...] = ()
     if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
+    # After that: a question that was asked no longer, because of a run that never began, may be answered again.
+    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new, active=active)
     run = insert_run(connection, offer, thread.number, thread.thread_id, execution_id, now_us)
     if not is_new:
         merge_labels(connection, thread, _labels(offer), status=ThreadStatus.BUSY, updated_at=now_us)
@@ -149,30 +151,10 @@ def _execution(
         return fresh
     if not offer.request.messages and offer.request.from_seq is None:
         undoes = active and offer.multitask is Multitask.ROLLBACK
-        return (None if undoes else _present_execution(connection, thread, active=active)) or fresh
+        return (None if undoes else present_execution(connection, thread.number, thread.branch, active=active)) or fresh
     # Whoever answers from now on is told that the thread has moved on.
     connection.execute(statements.SUPERSEDE, {"thread_number": thread.number})
     return fresh
-
-
-def _present_execution(connection: Connection, thread: Any, *, active: bool) -> ExecutionId | None:
-    """The execution that a run without input carries on: that of the last run, or of the last entry of the branch.
-
-    None after a fork and after a rollback: on the branch that was left the execution may have done the very steps that
-    come next, and whoever knows their keys would take the new ones for repetitions.
-    """
-    run, entry = tables.run.c, tables.entry.c
-    stays = or_(run.cancel.is_(None), run.cancel != CancelAction.ROLLBACK)
-    if active:
-        last = select(run.execution_id, stays).where(run.thread == thread.number, run.hidden.is_(False))
-        found = connection.execute(last.order_by(run.number.desc()).limit(1)).one_or_none()
-        return found.execution_id if found is not None and found[1] else None
-    on_branch = select(run.execution_id).join(tables.entry, entry.run == run.number)
-    return connection.execute(
-        on_branch.where(entry.thread == thread.number, entry.branch == thread.branch, stays)
-        .order_by(entry.seq.desc())
-        .limit(1)
-    ).scalar_one_or_none()
 
 
 def _answer(connection: Connection, thread: int, thread_id: str, resume: Resume, now_us: int) -> ExecutionId:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from state import statements, tables
-from state.ids import new_id
+from state.executions import part_from, present_execution
 from state.run import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
@@ -42,29 +42,31 @@ def cancel_active(
             values = {"cancel": action, "due_at": 0, "parked": None}
         connection.execute(update(tables.run).where(run.number == row.number).values(updated_at=now_us, **values))
     if action is CancelAction.ROLLBACK:
-        _part_from(connection, thread, [row.execution_id for row in rows], now_us)
+        part_from(connection, thread, [row.execution_id for row in rows], now_us)
     if asked:
         connection.execute(
             update(tables.thread).where(tables.thread.c.number == thread).values(inbox=tables.thread.c.inbox + 1)
         )
+        _ask_again(connection, thread)
         refresh_status(connection, thread, now_us)
     return asked
 
 
-def _part_from(connection: Connection, thread: int, executions: Sequence[str], now_us: int) -> None:
-    """Runs that were to carry on what is rolled back begin an execution of their own: the steps of the other were done,
-    and their keys are taken.
-    """
-    run = tables.run.c
+def _ask_again(connection: Connection, thread: int) -> None:
+    """Open the questions that fell away for runs that never began: nothing has moved, and nobody could answer them."""
+    if connection.execute(statements.ACTIVE, {"thread": thread}).first() is not None:
+        return
+    wait = tables.wait.c
+    branch = connection.execute(select(tables.thread.c.branch).where(tables.thread.c.number == thread)).scalar_one()
     connection.execute(
-        update(tables.run)
+        update(tables.wait)
         .where(
-            run.thread == thread,
-            run.execution_id.in_(executions),
-            run.status == RunStatus.PENDING,
-            run.attempts == 0,
+            wait.thread == thread,
+            wait.status == "superseded",
+            wait.folded.is_(False),
+            wait.execution_id == present_execution(connection, thread, branch, active=False),
         )
-        .values(execution_id=new_id(now_us))
+        .values(status="open")
     )
 
 

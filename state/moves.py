@@ -125,8 +125,8 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
     if move.superseded:
         connection.execute(
             update(tables.wait)
-            .where(wait.wait_id.in_(move.superseded), wait.status == "open")
-            .values(status="superseded")
+            .where(wait.wait_id.in_(move.superseded), wait.status.in_(["open", "superseded"]))
+            .values(status="superseded", folded=True)
         )
 
 

@@ -164,7 +164,7 @@ class WaitRow(Row, table=True):
     answer: str | None = None
     answered_by: str | None = None
     answered_at: int | None = Field(default=None, sa_column=Column(_BIG))
-    folded: bool = False  #: the answer is in the journal
+    folded: bool = False  #: the answer, or that it is asked no longer, is in the journal
 
 
 class ReceiptRow(Row, table=True):

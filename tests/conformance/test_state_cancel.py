@@ -18,7 +18,9 @@ from state import (
     NotInDoubt,
     Overtaken,
     ParkReason,
+    Resume,
     Run,
+    RunRequest,
     RunSettled,
     RunStatus,
     StepIntended,
@@ -26,13 +28,14 @@ from state import (
     ThreadStatus,
     TurnStarted,
     WaitOpened,
+    WaitSuperseded,
     cancel_runs,
     delete_run,
     read_inbox,
     resolve_doubt,
 )
 from tests.conformance.store import Store
-from tests.factories import TENANT, asked, replied
+from tests.factories import TENANT, asked, human, replied
 
 CALLER_COUNT = 20
 DOUBTFUL = StepKey("tool-1-0")
@@ -219,6 +222,39 @@ async def test_a_thread_whose_question_is_open_stays_interrupted(store: Store) -
     await cancel(store, run)
 
     assert (await store.seen(claimed.thread)).status is ThreadStatus.INTERRUPTED
+
+
+@pytest.mark.parametrize("action", CancelAction)
+async def test_a_question_that_fell_away_for_a_run_that_never_began_is_asked_again(
+    store: Store, action: CancelAction
+) -> None:
+    """Nothing has moved: the thread waits for the answer as before, and nobody else would ever ask."""
+    claimed, (wait,) = await store.asking("pay")
+    run = await store.accept("never mind", thread_id=claimed.run.thread_id)
+    assert [each.status for each in await store.waits(claimed.run)] == ["superseded"]
+
+    await cancel(store, run, action)
+
+    assert [each.status for each in await store.waits(claimed.run)] == ["open"]
+    assert (await store.seen(claimed.thread)).status is ThreadStatus.INTERRUPTED
+    resumed = await store.accept(thread_id=claimed.run.thread_id, resume=Resume(value=True, actor="ann"))
+    assert resumed.execution_id == claimed.run.execution_id
+    assert [(each.wait_id, each.status) for each in await store.waits(claimed.run)] == [(wait.wait_id, "answered")]
+
+
+async def test_a_question_that_fell_away_in_the_journal_is_not_asked_again(store: Store) -> None:
+    """A run began and moved on without the answer; cancelling the next one brings nothing back."""
+    claimed, (wait,) = await store.asking("pay")
+    _, hand = await store.begun_on(claimed.run, request=RunRequest(messages=(human("never mind", "human-2"),)))
+    gone = WaitSuperseded(wait_id=wait.wait_id, step_key=wait.step_key)
+    done = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
+    await store.put(hand, gone, move=Move(superseded=(wait.wait_id,), ending=done))
+    run = await store.accept("more", thread_id=claimed.run.thread_id)
+
+    await cancel(store, run)
+
+    assert [each.status for each in await store.waits(claimed.run)] == ["superseded"]
+    assert (await store.seen(claimed.thread)).status is ThreadStatus.IDLE
 
 
 async def test_a_run_is_deleted_when_it_has_ended(store: Store) -> None:
