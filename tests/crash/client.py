@@ -1,4 +1,4 @@
-"""A careful client: where the server died before it answered, it asks again, with the same idempotency key."""
+"""A careful client: where the server died or failed before it answered, it asks again with the same idempotency key."""
 
 import asyncio
 import time
@@ -14,6 +14,7 @@ ANSWER_S_MAX = 60.0
 REQUEST_S_MAX = 20.0
 RETRY_S = 0.01
 CONFLICT = 409
+FAILED = 500
 
 
 class Refused(AssertionError):
@@ -60,7 +61,9 @@ class Client:
                 self.retry_count += 1
                 is_repeated = True
             else:
-                if response.status_code != CONFLICT or "retry-after" not in response.headers:
+                if response.status_code == FAILED:
+                    is_repeated = True
+                elif response.status_code != CONFLICT or "retry-after" not in response.headers:
                     return response, is_repeated
             await asyncio.sleep(RETRY_S)
 

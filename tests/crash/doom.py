@@ -1,5 +1,6 @@
 """What makes a server die on time: it is wrapped around the product from outside and counts what passes."""
 
+import errno
 import os
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from examples.refund import effects
-from tests.crash.plan import AfterDelay, KillPlan, Point, parse_plan
+from tests.crash.plan import AfterDelay, AroundPoint, Plan, Point, parse_plan
 from workers import worker
 
 __all__ = ["Doom", "bring_upon"]
@@ -21,58 +22,57 @@ WRITER_THREADS = "threadmark-writer"
 
 
 class Doom:
-    """Ends this process where the plan in `plan_file` says. A plan that comes, or changes, begins to count anew."""
+    """Strikes where the plan in `plan_file` says, and removes it then. A plan that comes begins to count anew."""
 
     def __init__(self, plan_file: Path) -> None:
         self._plan_file = plan_file
         self._lock = threading.Lock()
         self._text = ""
-        self._plan: KillPlan | None = None
+        self._plan: Plan | None = None
         self._counts: Counter[Point] = Counter()
 
-    def around(self, points: tuple[Point, ...], act: Callable[[], T]) -> T:
-        """What `act` returns, unless the process dies right before it or right after it."""
+    def around(self, points: tuple[Point, ...], act: Callable[[], T], failure: Exception) -> T:
+        """What `act` returns, unless the process dies right before or behind it, or `failure` comes in its place."""
         with self._lock:
             self._read_plan()
             for point in points:
                 self._counts[point] += 1
-            counts = dict(self._counts)
-        self._die_if_due("before", points, counts)
+            plan = self._plan
+            when = plan.when if isinstance(plan, AroundPoint) and self._is_due(plan, points) else None
+        if when == "before":
+            self._strike(signal.SIGKILL)
+        if when == "instead of":
+            self._plan_file.unlink(missing_ok=True)
+            raise failure
         result = act()
-        self._die_if_due("after", points, counts)
+        if when == "after":
+            self._strike(signal.SIGKILL)
         return result
 
+    def _is_due(self, plan: AroundPoint, points: tuple[Point, ...]) -> bool:
+        return plan.point in points and self._counts[plan.point] == plan.nth
+
     def _read_plan(self) -> None:
-        try:
-            text = self._plan_file.read_text()
-        except FileNotFoundError:
-            text = ""
+        text = self._plan_file.read_text() if self._plan_file.exists() else ""
         if text == self._text:
             return
         self._text, self._counts = text, Counter()
         self._plan = parse_plan(text) if text else None
         if isinstance(self._plan, AfterDelay):
-            timer = threading.Timer(self._plan.delay_ms / 1000, self._die_of, [text])
+            by = signal.SIGTERM if self._plan.how == "stop" else signal.SIGKILL
+            timer = threading.Timer(self._plan.delay_ms / 1000, self._strike_later, [text, by])
             timer.daemon = True
             timer.start()
 
-    def _die_of(self, text: str) -> None:
+    def _strike_later(self, text: str, by: signal.Signals) -> None:
         with self._lock:
             self._read_plan()
             if self._text == text:
-                die()
+                self._strike(by)
 
-    def _die_if_due(self, when: str, points: tuple[Point, ...], counts: Mapping[Point, int]) -> None:
-        plan = self._plan
-        if plan is None or isinstance(plan, AfterDelay) or plan.when != when or plan.point not in points:
-            return
-        if counts[plan.point] == plan.nth:
-            die()
-
-
-def die() -> None:
-    """The end, without warning: no handler runs, nothing is flushed."""
-    os.kill(os.getpid(), signal.SIGKILL)
+    def _strike(self, by: signal.Signals) -> None:
+        self._plan_file.unlink(missing_ok=True)
+        os.kill(os.getpid(), by)
 
 
 def bring_upon(doom: Doom) -> None:
@@ -99,14 +99,14 @@ def bring_upon(doom: Doom) -> None:
             points: tuple[Point, ...] = ("commit",)
             if threading.current_thread().name.startswith(WRITER_THREADS) and self.total_changes != self._changes_seen:
                 points = ("commit", "write")
-            result = doom.around(points, act)
+            result = doom.around(points, act, sqlite3.OperationalError("disk I/O error"))
             self._changes_seen = self.total_changes
             return result
 
     append = effects._append
 
     def append_counted(path: Path, line: Mapping[str, Any]) -> None:
-        doom.around(("effect",), lambda: append(path, line))
+        doom.around(("effect",), lambda: append(path, line), OSError(errno.ENOSPC, "no space left"))
 
     sqlite3.dbapi2.connect = partial(sqlite3.dbapi2.connect, factory=Counted)  # type: ignore[assignment]
     effects._append = append_counted

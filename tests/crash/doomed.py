@@ -19,7 +19,7 @@ import httpx2
 from examples.refund.effects import EFFECTS_FILE
 from tests.crash.client import Client
 from tests.crash.launching import Child, Launcher
-from tests.crash.plan import PLAN_VARIABLE, KillPlan
+from tests.crash.plan import PLAN_VARIABLE, Plan
 from tests.daemon import free_port
 
 __all__ = ["Death", "DoomedServer"]
@@ -51,7 +51,7 @@ class DoomedServer:
         self.port = free_port()
         self.deaths: list[Death] = []
         self.ready_at_s: list[float] = []
-        self.plans: deque[KillPlan] = deque()  #: how those die that `kept_alive` starts, one after the other
+        self.plans: deque[Plan] = deque()  #: how those die that `kept_alive` starts, one after the other
         self._environment = dict(environment or {})
         self._launcher = launcher
         self._kept = asyncio.Event()
@@ -89,14 +89,19 @@ class DoomedServer:
             response = await client.get("/info", headers={"x-api-key": key})
         return response.status_code == httpx2.codes.OK
 
-    def plan(self, plan: KillPlan | None) -> None:
-        """Decide how the server dies, running or started later; None lets it live."""
+    def plan(self, plan: Plan | None) -> None:
+        """Decide how the server dies or fails, running or started later; None lets it live."""
         if plan is None:
             self._plan_file.unlink(missing_ok=True)
             return
         draft = self.folder / "plan.new"
         draft.write_text(str(plan))
         draft.replace(self._plan_file)
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether a plan is there that has not struck."""
+        return self._plan_file.exists()
 
     async def start(self) -> bool:
         """Start the server; True when it answers, False when it died before."""

@@ -4,10 +4,14 @@ import asyncio
 import itertools
 import json
 import signal
+import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 from tests.daemon import Identity, launched
@@ -15,7 +19,7 @@ from tests.daemon import Identity, launched
 __all__ = ["Child", "Launcher"]
 
 ROOT = Path(__file__).parents[2]
-LAUNCH_S_MAX = 60.0
+START_S_MAX = 60.0
 END_S_MAX = 20.0
 
 
@@ -28,55 +32,62 @@ class Child:
 
 
 class Launcher:
-    """The process that forks servers (see `launcher`). Use it in an `async with`; the servers die with it."""
+    """The process that forks servers (see `launcher`). Use it in a `with`, on the main thread; they die with it."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
-        self._listening: asyncio.Task[None] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._listening = threading.Thread(target=self._listen, name="launcher", daemon=True)
+        self._is_ready: Future[int] = Future()
         self._names = map(str, itertools.count(1))
-        self._begun: dict[str, asyncio.Future[int]] = {}
-        self._ended: dict[str, asyncio.Future[int]] = {}
+        self._begun: dict[str, Future[int]] = {}
+        self._ended: dict[str, Future[int]] = {}
 
     async def launch(self, arguments: list[str], environment: Mapping[str, str], log: Path) -> Child:
         """Start `threadmark` with these arguments; it writes to `log`."""
-        assert self._process is not None
-        assert self._process.stdin is not None
-        name, loop = next(self._names), asyncio.get_running_loop()
-        self._begun[name], self._ended[name] = loop.create_future(), loop.create_future()
+        process, name = self._running, next(self._names)
+        self._begun[name], self._ended[name] = Future(), Future()
         order = {"name": name, "arguments": arguments, "environment": dict(environment), "log": str(log)}
-        self._process.stdin.write(json.dumps(order).encode() + b"\n")
-        await self._process.stdin.drain()
-        return Child(await self._begun[name], self._ended[name])
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.flush()
+        return Child(await asyncio.wrap_future(self._begun[name]), asyncio.wrap_future(self._ended[name]))
 
-    async def _listen(self, stdout: asyncio.StreamReader) -> None:
-        async for line in stdout:
+    def _listen(self) -> None:
+        stdout = self._running.stdout
+        assert stdout is not None
+        for line in stdout:
             heard: dict[str, Any] = json.loads(line)
             if "pid" in heard:
                 self._begun[heard["name"]].set_result(heard["pid"])
-            else:
+            elif "code" in heard:
                 self._ended[heard["name"]].set_result(heard["code"])
+            else:
+                self._is_ready.set_result(heard["ready"])
 
-    async def __aenter__(self) -> Self:
+    @property
+    def _running(self) -> "subprocess.Popen[bytes]":
+        assert self._process is not None, "enter the launcher before you use it"
+        return self._process
+
+    def __enter__(self) -> Self:
         command = launched([sys.executable, "-m", "tests.crash.launcher"], Identity.own(), signal.SIGKILL)
-        pipe = asyncio.subprocess.PIPE
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=pipe, stdout=pipe, cwd=ROOT, start_new_session=True
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
         )
-        assert self._process.stdout is not None
-        async with asyncio.timeout(LAUNCH_S_MAX):
-            assert await self._process.stdout.readline(), "the launcher does not start"
-        self._listening = asyncio.create_task(self._listen(self._process.stdout))
+        self._listening.start()
+        self._is_ready.result(START_S_MAX)
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        assert self._listening is not None
-        self._process.stdin.close()
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        process = self._running
+        # It ends with its input.
+        assert process.stdin is not None
+        process.stdin.close()
         try:
-            async with asyncio.timeout(END_S_MAX):
-                await self._process.wait()
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
-        await self._listening
+            process.wait(END_S_MAX)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self._listening.join()
+        assert process.stdout is not None
+        process.stdout.close()

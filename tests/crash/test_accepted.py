@@ -15,13 +15,14 @@ LANE_COUNT = 2
 
 
 @pytest.mark.parametrize("round_count", [40, pytest.param(500, marks=pytest.mark.soak)])
-async def test_an_accepted_run_exists_after_a_kill_right_behind_the_answer(round_count: int) -> None:
+async def test_an_accepted_run_exists_after_a_kill_right_behind_the_answer(
+    launcher: Launcher, round_count: int
+) -> None:
     """Of the runs that are asked for at once, those that were answered with 2xx before the kill are all there."""
-    async with Launcher() as launcher:
-        lanes = [_accepted_count(launcher, round_count // LANE_COUNT) for _ in range(LANE_COUNT)]
-        accepted_count = sum(await asyncio.gather(*lanes))
+    async with asyncio.TaskGroup() as group:
+        lanes = [group.create_task(_accepted_count(launcher, round_count // LANE_COUNT)) for _ in range(LANE_COUNT)]
 
-    assert accepted_count >= round_count
+    assert sum(lane.result() for lane in lanes) >= round_count
 
 
 async def _accepted_count(launcher: Launcher, round_count: int) -> int:

@@ -12,7 +12,7 @@ from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
-from tests.crash.plan import AroundPoint, KillPlan, Point, When, at_each, parse_plan
+from tests.crash.plan import AroundPoint, Plan, Point, When, at_each, parse_plan
 from tests.crash.story import Plot, Told, tell
 
 #: Points that the kills have to find; fewer would mean that they are not counted any more.
@@ -20,16 +20,15 @@ KILL_COUNT_MIN: dict[Point, int] = {"write": 18, "effect": 5}
 CHOSEN = os.environ.get("CRASH_POINT")
 
 
-async def test_the_story_ends_the_same_wherever_the_server_is_killed() -> None:
+async def test_the_story_ends_the_same_wherever_the_server_is_killed(launcher: Launcher) -> None:
     """Nothing acknowledged is lost, no recorded step runs again, one key per step, and the journal verifies."""
-    async with Launcher() as launcher:
-        if CHOSEN is not None:
-            await _kills(launcher, [parse_plan(CHOSEN)])
-            return
-        # Side by side, because each of them spends much of the time starting.
-        async with asyncio.TaskGroup() as lanes:
-            for when in ("before", "after"):
-                lanes.create_task(_lane(launcher, when))
+    if CHOSEN is not None:
+        await _kills(launcher, [parse_plan(CHOSEN)])
+        return
+    # Side by side, because each of them spends much of the time starting.
+    async with asyncio.TaskGroup() as lanes:
+        for when in ("before", "after"):
+            lanes.create_task(_lane(launcher, when))
 
 
 async def _lane(launcher: Launcher, when: When) -> None:
@@ -38,7 +37,7 @@ async def _lane(launcher: Launcher, when: When) -> None:
         assert kill_count >= count_min, f"{kill_count} kills {when} each {point}: they are not counted"
 
 
-async def _kills(launcher: Launcher, plans: Iterable[KillPlan]) -> int:
+async def _kills(launcher: Launcher, plans: Iterable[Plan]) -> int:
     """Tell a story for each plan, until the story ends before the kill; how many were killed."""
     async with DoomedServer(launcher) as server, server.kept_alive() as client:
         expected = await tell(client, Plot(order_id="uninterrupted"), server.effects)
@@ -49,7 +48,7 @@ async def _kills(launcher: Launcher, plans: Iterable[KillPlan]) -> int:
         return len(server.deaths)
 
 
-async def _was_killed(server: DoomedServer, client: Client, plan: KillPlan, expected: Told) -> bool:
+async def _was_killed(server: DoomedServer, client: Client, plan: Plan, expected: Told) -> bool:
     """Whether the plan's point came before the story's end; whatever came, the story holds."""
     death_count = len(server.deaths)
     server.plan(plan)
@@ -60,7 +59,7 @@ async def _was_killed(server: DoomedServer, client: Client, plan: KillPlan, expe
     return len(server.deaths) > death_count
 
 
-def _plot(plan: KillPlan) -> Plot:
+def _plot(plan: Plan) -> Plot:
     """Each way to approve, and each way to settle a doubt, meets each kind of kill."""
     nth = plan.nth if isinstance(plan, AroundPoint) else 0
     return Plot(

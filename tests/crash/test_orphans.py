@@ -10,9 +10,9 @@ NO_HELP = {"THREADMARK_SWEEP_S": "3600", "THREADMARK_LEASE_TTL_S": "3600", "THRE
 ENDLESS = 'call lookup_order {"order_id": "A1", "delay_ms": 100000}'
 
 
-async def test_the_start_itself_takes_up_what_the_dead_left() -> None:
+async def test_the_start_itself_takes_up_what_the_dead_left(launcher: Launcher) -> None:
     """No request, no sweep and no lease has to come first: the next server knows at once that the last one is dead."""
-    async with Launcher() as launcher, DoomedServer(launcher, NO_HELP) as server:
+    async with DoomedServer(launcher, NO_HELP) as server:
         await server.start()
         async with Client(server.url, server.key) as client:
             thread = await client.post("/threads", {}, idempotency_key="open")

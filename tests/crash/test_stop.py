@@ -44,35 +44,32 @@ def _attempts(server: DoomedServer, plot: Plot) -> list[int]:
     return [each["attempt"] for each in lines if each["tool"] == plot.slow]
 
 
-async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest() -> None:
+async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest(launcher: Launcher) -> None:
     """A call that ends in time is recorded and never made again; another is made again, or in doubt if it is `once`."""
-    async with Launcher() as launcher:
-        finished, repeated, doubted = await asyncio.gather(
-            _stop(launcher, "refund", WITHIN_GRACE_MS, signal.SIGTERM),
-            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM),
-            _stop(launcher, "refund", BEYOND_GRACE_MS, signal.SIGTERM),
-        )
+    async with asyncio.TaskGroup() as group:
+        finished = group.create_task(_stop(launcher, "refund", WITHIN_GRACE_MS, signal.SIGTERM))
+        repeated = group.create_task(_stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM))
+        doubted = group.create_task(_stop(launcher, "refund", BEYOND_GRACE_MS, signal.SIGTERM))
 
-    assert finished == Stopped(code=0, attempts=[1], resolutions=[])
-    assert repeated == Stopped(code=0, attempts=[1, 2], resolutions=[])
-    assert doubted == Stopped(code=0, attempts=[1], resolutions=["happened"])
+    assert finished.result() == Stopped(code=0, attempts=[1], resolutions=[])
+    assert repeated.result() == Stopped(code=0, attempts=[1, 2], resolutions=[])
+    assert doubted.result() == Stopped(code=0, attempts=[1], resolutions=["happened"])
 
 
-async def test_a_stop_that_is_cut_short_loses_nothing() -> None:
+async def test_a_stop_that_is_cut_short_loses_nothing(launcher: Launcher) -> None:
     """Whoever has no patience with a stop, and signals again or kills, finds the story where it was."""
-    async with Launcher() as launcher:
-        twice, killed = await asyncio.gather(
-            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM, signal.SIGTERM),
-            _stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM, signal.SIGKILL),
-        )
+    impatient = "email_customer", BEYOND_GRACE_MS, signal.SIGTERM
+    async with asyncio.TaskGroup() as group:
+        twice = group.create_task(_stop(launcher, *impatient, signal.SIGTERM))
+        killed = group.create_task(_stop(launcher, *impatient, signal.SIGKILL))
 
-    assert twice == Stopped(code=0, attempts=[1, 2], resolutions=[])
-    assert killed == Stopped(code=-signal.SIGKILL, attempts=[1, 2], resolutions=[])
+    assert twice.result() == Stopped(code=0, attempts=[1, 2], resolutions=[])
+    assert killed.result() == Stopped(code=-signal.SIGKILL, attempts=[1, 2], resolutions=[])
 
 
-async def test_an_idle_server_stops_and_says_that_all_is_well() -> None:
+async def test_an_idle_server_stops_and_says_that_all_is_well(launcher: Launcher) -> None:
     """Without anything to finish the exit code is 0, after SIGTERM and after SIGINT."""
-    async with Launcher() as launcher, DoomedServer(launcher) as server:
+    async with DoomedServer(launcher) as server:
         ends: list[Death] = []
         for each in (signal.SIGTERM, signal.SIGINT):
             await server.start()

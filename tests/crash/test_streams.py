@@ -12,9 +12,9 @@ KILL_COUNT_MIN = 4
 DELAY_MS = 150
 
 
-async def test_a_killed_client_rejoins_and_hears_what_it_missed() -> None:
+async def test_a_killed_client_rejoins_and_hears_what_it_missed(launcher: Launcher) -> None:
     """What was heard before each kill and after the rejoin behind it is the whole stream, nothing twice, in order."""
-    async with Launcher() as launcher, DoomedServer(launcher) as server, server.kept_alive() as client:
+    async with DoomedServer(launcher) as server, server.kept_alive() as client:
         thread_id, run_id = await ask(client, Plot(order_id="streamed", delay_ms=DELAY_MS))
         listening = Listening(client, server, server.folder / "heard.jsonl", random.Random(7), EVENT_COUNT_MAX)
 
