@@ -82,12 +82,12 @@ async def test_a_deploy_hands_over(fleet: Cluster, client: Client) -> None:
     assert_nothing_happened_again(fleet, told, "confirm")
 
 
-async def test_marks_in_redis_decide_nothing(fleet: Cluster, client: Client, private_redis: PrivateRedis) -> None:
+async def test_marks_in_redis_decide_nothing(fleet: Cluster, client: Client, fleet_redis: PrivateRedis) -> None:
     """After a kill every turn of the run is still in progress by Redis, for an hour; the run goes on all the same."""
     plot = Plot(order_id="marks", delay_ms=DELAY_MS, slow="check_policy")
     story = asyncio.create_task(tell(client, plot, fleet.effects))
     worker = await in_the_middle_of(client, fleet, plot, "check_policy")
-    forge_marks(private_redis, await runs_of(client, plot))
+    forge_marks(fleet_redis, await runs_of(client, plot))
 
     await asyncio.to_thread(worker.kill)
     told = await story

@@ -75,21 +75,21 @@ def kill_and_start(redis: PrivateRedis) -> None:
 @pytest.mark.parametrize("tool", ["lookup_order", "refund"])
 @pytest.mark.parametrize("lose", [flush, kill_and_start])
 async def test_redis_may_lose_everything_in_the_middle(
-    fleet: Cluster, client: Client, private_redis: PrivateRedis, lose: Callable[[PrivateRedis], Any], tool: str
+    fleet: Cluster, client: Client, fleet_redis: PrivateRedis, lose: Callable[[PrivateRedis], Any], tool: str
 ) -> None:
     """A flush or a restart while a tool is being called: the story goes on as if nothing had been."""
     plot = Plot(order_id=f"{lose.__name__}-{tool}", delay_ms=DELAY_MS)
     story = asyncio.create_task(tell(client, plot, fleet.effects))
 
     await reached(fleet, plot, tool)
-    lose(private_redis)
+    lose(fleet_redis)
 
     assert_whole(fleet, await story)
 
 
-async def test_a_story_needs_no_redis(fleet: Cluster, client: Client, private_redis: PrivateRedis) -> None:
+async def test_a_story_needs_no_redis(fleet: Cluster, client: Client, fleet_redis: PrivateRedis) -> None:
     """It is down from the beginning to the end: every request is answered, and the sweeps tell the story."""
-    private_redis.kill()
+    fleet_redis.kill()
     plot = Plot(order_id="without")
 
     told = await tell(client, plot, fleet.effects)

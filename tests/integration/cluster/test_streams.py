@@ -202,7 +202,7 @@ async def test_another_tenant_hears_nothing_of_it(stage: Stage) -> None:
     assert keys == [f"threadmark:default:flashes:{run_id}"]
 
 
-async def test_a_stream_of_real_processes(fleet: Cluster, client: object, private_redis: PrivateRedis) -> None:
+async def test_a_stream_of_real_processes(fleet: Cluster, client: object, fleet_redis: PrivateRedis) -> None:
     """An API process tells what a worker process does, while it does it; Redis is emptied in between."""
     service = fleet.services[0]
     script = [call("lookup_order", order_id="live", delay_ms=300), call("confirm", order_id="live", delay_ms=300)]
@@ -213,7 +213,7 @@ async def test_a_stream_of_real_processes(fleet: Cluster, client: object, privat
         async for part in stream:
             parts.append(part)
             if part.event == "custom" and part.data["effect"] == "lookup_order":
-                private_redis.flush()
+                fleet_redis.flush()
                 live = (await sdk.runs.get(thread, parts[0].data["run_id"]))["status"]
         again = await heard(sdk.runs.join_stream(thread, parts[0].data["run_id"], last_event_id="0"))
 
