@@ -19,7 +19,6 @@ from state import (
     Offer,
     Position,
     Receipt,
-    Refused,
     Resume,
     RunRequest,
     ThreadStatus,
@@ -135,12 +134,6 @@ def _leaving_from(connection: Connection, offer: Offer, start: Start) -> Offer:
         return offer
     if offer.resume is not None:
         raise Conflict(f"Nothing is asked at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
-    if offer.request.messages and start.position.next == "tools":
-        # No model takes a transcript whose calls are never answered.
-        raise Refused(
-            f"At checkpoint {start.checkpoint_id} a reply's calls have no results yet, and messages cannot come before "
-            "them; leave from there without input, or from the checkpoint before the reply."
-        )
     return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=start.position.seq))
 
 

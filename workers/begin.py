@@ -4,6 +4,7 @@ from typing import Literal
 
 from state import (
     Claim,
+    Execution,
     Fork,
     Recorded,
     RunStarted,
@@ -76,8 +77,8 @@ async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgen
     run, request = claim.run, claim.run.request
     if request.from_seq is not None:
         journal.fork(*await fork_at(desk, claim, request.from_seq))
-    elif request.messages and journal.state.execution is not None:
-        for entry in close_calls(journal.state, journal.state.execution, "the conversation went on without it"):
+    if request.messages:
+        for entry in close_calls(journal.state, _execution(journal, claim), "the conversation went on without it"):
             journal.note(entry)
     journal.note(
         RunStarted(
@@ -89,6 +90,18 @@ async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgen
             messages=request.messages,
             from_seq=request.from_seq,
         )
+    )
+
+
+def _execution(journal: TurnJournal, claim: Claim) -> Execution:
+    """The execution that asked for the open calls; the run's own where they were written from outside."""
+    run = claim.run
+    return journal.state.execution or Execution(
+        execution_id=run.execution_id,
+        run=run.number,
+        run_id=run.run_id,
+        assistant=run.assistant,
+        run_started_at_us=0,
     )
 
 
