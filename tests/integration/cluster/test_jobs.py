@@ -3,6 +3,7 @@
 import json
 import pickle
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from state import RunStatus
 from tests.integration.cluster.hands import WORLD, Deployment
 from tests.servers import PrivateRedis
 from tests.waiting import wait_until
+from workers import wiring
 from workers.redis_link import QUEUE, encode_job
+from workers.worker import Pace
 
 RUN_ID = "01a22812-7193-7bcd-8304-da4549f015ef"
 
@@ -97,6 +100,29 @@ async def test_doubled_jobs_make_one_turn(deployment: Deployment, private_redis:
 
     assert WORLD.calls == {"a": 1, "b": 1}
     assert await deployment.turn_count(run) == 1
+
+
+async def test_a_full_worker_leaves_the_rest_to_others(
+    deployment: Deployment, private_redis: PrivateRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many rings it hears beside its sweeps, it takes no more turns than it has room for."""
+    monkeypatch.setattr(wiring, "Pace", partial(Pace, turn_count_max=3))
+    async with deployment.worker() as first:
+        runs = [await deployment.say(f'call hold {{"label": "{number}"}}') for number in range(10)]
+        await wait_until(lambda: sum(WORLD.calls.values()) == 3, description="three calls")
+        async with deployment.worker() as second:
+            await wait_until(lambda: sum(WORLD.calls.values()) == 6, description="six calls")
+            for run in runs:
+                deployment.api.doorbell.ring(run.run_id, 2)
+            assert first.worker is not None
+            assert second.worker is not None
+            await drained(private_redis)
+            assert (first.worker.turn_count, second.worker.turn_count) == (3, 3)
+            WORLD.released.set()
+            for run in runs:
+                await deployment.becomes(run, RunStatus.SUCCESS)
+
+    assert set(WORLD.calls.values()) == {1}
 
 
 async def test_a_late_job_changes_nothing(deployment: Deployment, private_redis: PrivateRedis) -> None:

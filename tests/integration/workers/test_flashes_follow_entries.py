@@ -1,0 +1,83 @@
+"""What streams is never ahead of the journal: a flash waits until the entry that it follows is on disk."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state import LeaseLost, TurnStarted, fold, migrate, open_engine
+from tests.conformance.store import ROUTES, WORKER, Store
+from tests.factories import TENANT, ScriptedModel
+from workers.agents import ChatAgent, Registry
+from workers.desk import Desk
+from workers.feed_local import LocalFeed
+from workers.turn_journal import TurnJournal
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    """A fresh database."""
+    engine = open_engine(f"sqlite:///{tmp_path}/state.db", write=True)
+    migrate(engine)
+    engine.dispose()
+    store = Store.open(f"sqlite:///{tmp_path}/state.db")
+    yield store
+    await store.database.close()
+
+
+async def a_turn(store: Store, folder: Path, feed: LocalFeed) -> TurnJournal:
+    """One side of a journal that a worker holds."""
+    await store.enrol()
+    run = await store.accept("hello")
+    (claim,) = await store.claim()
+    assert claim.run.run_id == run.run_id
+    desk = Desk(
+        database=store.database,
+        journal=store.journal,
+        registry=Registry([ChatAgent(name=ROUTES[0])]),
+        model=ScriptedModel(()),
+        feed=feed,
+        data_dir=folder,
+        now=lambda: datetime.now(UTC),
+    )
+    return TurnJournal(desk, claim, fold(()), first_seq=1)
+
+
+def shown(feed: LocalFeed, journal: TurnJournal, after_seq: int) -> list[Any]:
+    """The data of what readers see after an entry."""
+    known = feed.known((TENANT, journal._claim.run.run_id))
+    return [] if known is None else [flash.data for flash in known.after(after_seq, 0)]
+
+
+async def test_a_flash_waits_for_the_entry_before_it(store: Store, tmp_path: Path) -> None:
+    """Before the commit nobody sees it, after it everybody does, in order."""
+    feed = LocalFeed()
+    journal = await a_turn(store, tmp_path, feed)
+    journal.note(TurnStarted(worker_id=WORKER, attempt=1))
+    journal.emit("first")
+    journal.delta("second", "msg-1")
+    assert shown(feed, journal, 1) == []
+
+    await journal.flush()
+
+    assert shown(feed, journal, 1) == ["first", "second"]
+    journal.emit("third")
+    assert shown(feed, journal, 1) == ["first", "second", "third"]
+
+
+async def test_whoever_was_overtaken_shows_nothing_more(store: Store, tmp_path: Path) -> None:
+    """Its entry never came to be: a flash after it would stand in a gap of its successor's."""
+    feed = LocalFeed()
+    journal = await a_turn(store, tmp_path, feed)
+    journal.note(TurnStarted(worker_id=WORKER, attempt=1))
+    journal.emit("from the grave")
+    await store.bury_all()
+    await store.enrol("worker-2")
+    await store.claim(worker_id="worker-2")
+
+    with pytest.raises(LeaseLost):
+        await journal.flush()
+
+    assert shown(feed, journal, 1) == []
