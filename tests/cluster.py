@@ -5,6 +5,7 @@ Effects go to one file, whichever worker has them: the data directory is shared,
 
 import json
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -128,3 +129,4 @@ class Cluster:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
