@@ -69,7 +69,6 @@ class Reader:
             until=self._until_sent_away,
             headers={"location": f"{path}/join", "content-location": path},
             media_type=MEDIA_TYPE,
-            is_whole_or_nothing=True,
             on_gone=self._on_gone,
         )
 

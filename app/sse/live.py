@@ -16,8 +16,6 @@ from litestar.types import Receive, Send
 
 __all__ = ["LiveResponse"]
 
-#: How long the end of an answer may wait for a client that takes nothing.
-FAREWELL_S = 1.0
 Chunks = AsyncGenerator[bytes, None]
 Act = Callable[[], Awaitable[None]]
 
@@ -25,9 +23,9 @@ Act = Callable[[], Awaitable[None]]
 class LiveResponse(Response[None]):
     """Sends chunks as they come.
 
-    `until` returns when the client is to be sent away. Where half of the chunks are an answer too (a stream of events)
-    the answer is ended in order then; otherwise (`is_whole_or_nothing`) the connection is cut, so that no client takes
-    the half for the whole. `on_gone` is awaited when the client went before all was sent.
+    `until` returns when the client is to be sent away. The connection is cut then, so that no client takes the part
+    for the whole: one whose stream of events ended in order asks how the run stands, and believes that it has heard
+    everything if the run has ended by then. `on_gone` is awaited when the client went before all was sent.
     """
 
     def __init__(
@@ -37,13 +35,11 @@ class LiveResponse(Response[None]):
         until: Act,
         headers: Mapping[str, str],
         media_type: str,
-        is_whole_or_nothing: bool = False,
         on_gone: Act | None = None,
     ) -> None:
         super().__init__(None, headers=dict(headers), media_type=media_type, status_code=200)
         self._chunks = chunks
         self._until = until
-        self._is_whole_or_nothing = is_whole_or_nothing
         self._on_gone = on_gone
 
     def to_asgi_response(
@@ -86,9 +82,6 @@ class LiveResponse(Response[None]):
                 await self._on_gone()
         else:
             dismissed.result()
-            if not self._is_whole_or_nothing:
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(_finish(send), FAREWELL_S)
 
 
 class _LiveAnswer(ASGIResponse):
