@@ -2,25 +2,20 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
-
-from sqlalchemy import Connection
+from typing import Any
 
 from examples.refund import refund_agent
 from examples.refund.effects import EFFECTS_FILE
-from state import Database, Journal, ModelReplied, Run, RunStatus, StepKey, ToolReturned, idempotency_key_of
-from state.append import Append
+from state import ModelReplied, Run, RunStatus, StepKey, ToolReturned, idempotency_key_of
 from tests.factories import Reply
+from tests.integration.state.mortality import Death, Fate
 from tests.integration.state.stage import Stage
-from workers.desk import Desk
-from workers.models import ModelReply, ModelRequest
-from workers.tools import Tool
 
-__all__ = ["STORY", "Death", "Fate", "Outcome", "mortal", "play_story"]
+__all__ = ["STORY", "TOOLS", "Outcome", "play_story"]
 
-T = TypeVar("T")
+TOOLS = refund_agent.tools
 ORDER = {"order_id": "A1"}
 STORY = [
     Reply("I look the order up.", [("lookup_order", ORDER)]),
@@ -36,84 +31,6 @@ REFUND_STEP = StepKey("tool-3-0")
 PAID = {"order_id": "A1", "amount_cents": 4200, "refunded": True}
 #: Deaths, questions and doubts: a story that goes on for longer has lost its way.
 SCENE_COUNT_MAX = 40
-
-
-class Death(BaseException):
-    """The worker's process is gone: nothing of it catches this."""
-
-
-@dataclass
-class Fate:
-    """Counts the points of a story, and lets the worker die at one of them (None: never)."""
-
-    at: int | None = None
-    count: int = 0
-    name: str = ""
-    is_dead: bool = False
-
-    def point(self, name: str) -> None:
-        """One point; the dead do nothing any more."""
-        if self.is_dead:
-            raise Death
-        self.count += 1
-        if self.count == self.at:
-            self.name, self.is_dead = name, True
-            raise Death
-
-
-class _MortalDatabase(Database):
-    """A database that the worker may die before or after each call of."""
-
-    def __init__(self, inner: Database, fate: Fate) -> None:
-        self._inner = inner
-        self._fate = fate
-
-    async def write(self, unit: Callable[[Connection], T], *, thread: int | None = None, repeatable: bool = False) -> T:
-        self._fate.point("before a write")
-        result = await self._inner.write(unit, thread=thread, repeatable=repeatable)
-        self._fate.point("after a write")
-        return result
-
-    async def append(self, append: Append) -> int | None:
-        self._fate.point("before an append")
-        result = await self._inner.append(append)
-        self._fate.point("after an append")
-        return result
-
-    async def read(self, query: Callable[[Connection], T]) -> T:
-        self._fate.point("before a read")
-        result = await self._inner.read(query)
-        self._fate.point("after a read")
-        return result
-
-
-def mortal(stage: Stage, fate: Fate) -> Stage:
-    """The stage with a worker that meets its fate at database, model and tools."""
-    database = _MortalDatabase(stage.store.database, fate)
-    ask = stage.model.reply
-
-    async def reply(request: ModelRequest, on_delta: Callable[[str], None]) -> ModelReply:
-        fate.point("before the model")
-        answer = await ask(request, on_delta)
-        fate.point("after the model")
-        return answer
-
-    stage.model.reply = reply  # type: ignore[method-assign]
-    desk: Desk = replace(stage.desk, database=database, journal=Journal(database))
-    agent = replace(refund_agent, name="chat", tools=[_mortal_tool(each, fate) for each in refund_agent.tools])
-    return replace(stage, desk=desk, agent=agent)
-
-
-def _mortal_tool(tool: Tool, fate: Fate) -> Tool:
-    function = tool.function
-
-    async def perform(**arguments: Any) -> Any:
-        fate.point(f"before {tool.name}")
-        result = await function(**arguments)
-        fate.point(f"after {tool.name}")
-        return result
-
-    return replace(tool, function=perform)
 
 
 @dataclass

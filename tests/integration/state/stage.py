@@ -83,8 +83,11 @@ class Stage:
 
     async def turn(self, *tools: Tool) -> Turn:
         """Claim what is due; the turn is not taken yet. `tools` are those of a later deploy."""
-        agent = replace(self.agent, tools=tools) if tools else self.agent
-        return Turn(self.desk, await self.claim(), agent)
+        return self.turn_of(await self.claim(), *tools)
+
+    def turn_of(self, claimed: Claim, *tools: Tool) -> Turn:
+        """The turn of a run that was claimed."""
+        return Turn(self.desk, claimed, replace(self.agent, tools=tools) if tools else self.agent)
 
     async def play(self, *tools: Tool) -> None:
         """Take one turn of what is due, to its end."""
@@ -135,10 +138,14 @@ class Stage:
         return made.run
 
     async def resolve(self, run: Run, value: Any) -> None:
-        """A person settles the doubt of a run."""
+        """A person settles the one doubt of a run."""
         (wait,) = await self.waits(run)
+        await self.settle(run, wait.step_key, value)
+
+    async def settle(self, run: Run, step_key: str, value: Any) -> None:
+        """A person settles the doubt about a step."""
         await self.store.write(
-            lambda connection: resolve_doubt(connection, run, wait.step_key, value, "ann", self.store.now_us())
+            lambda connection: resolve_doubt(connection, run, step_key, value, "ann", self.store.now_us())
         )
 
     async def cancel(self, run: Run, action: CancelAction = CancelAction.INTERRUPT) -> None:

@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 from state.append import Append
 from tests.awaits import cancelled_at
 from tests.conformance.store import Store
-from tests.integration.state.refund_story import STORY, Fate, Outcome, mortal, play_story
+from tests.integration.state.mortality import Fate, mortal
+from tests.integration.state.refund_story import STORY, TOOLS, Outcome, play_story
 from tests.integration.state.stage import Stage, open_stage
 
-TOOLS = ["check_policy", "confirm", "email_customer", "lookup_order", "refund"]
-ONE_OF_EACH = dict.fromkeys(TOOLS, 1)
+ONE_OF_EACH = {tool.name: 1 for tool in TOOLS}
 
 
 def differences(outcome: Outcome, undisturbed: Outcome) -> list[str]:
@@ -45,7 +45,7 @@ def a_folder(parent: Path, name: str) -> Path:
 async def play_with(store: Store, data_dir: Path, fate: Fate) -> Outcome:
     """The story on a thread of its own, with a worker of this fate."""
     async with open_stage(store, data_dir, STORY) as stage:
-        return await play_story(mortal(stage, fate), fate=fate)
+        return await play_story(mortal(stage, fate, TOOLS), fate=fate)
 
 
 @dataclass
@@ -94,7 +94,7 @@ async def test_a_cancellation_at_any_await_changes_nothing(store: Store, tmp_pat
         for nth in count(1):
             interruption = Interruption(turn, nth)
             async with open_stage(store, a_folder(tmp_path, f"{turn}-{nth}"), STORY) as stage:
-                outcome = await play_story(mortal(stage, Fate()), interrupt=interruption)
+                outcome = await play_story(mortal(stage, Fate(), TOOLS), interrupt=interruption)
             if found := differences(outcome, undisturbed):
                 harm[f"turn {turn}, await {nth}"] = found
             if not interruption.was_cancelled:
