@@ -152,7 +152,7 @@ async def test_a_second_reader_can_tie_the_run_to_itself(running: Running) -> No
 
 
 async def test_a_reader_whose_key_is_revoked_is_sent_away(running: Running, monkeypatch: Any) -> None:
-    """Streams and waits are cut: one that ended in order would look like that of a run that is over. The run goes on."""
+    """Streams and waits are cut: one that ended in order would look like that of a run that is over. It goes on."""
     assert KEY_CHECK_S <= 10
     monkeypatch.setattr("app.live.KEY_CHECK_S", 0.05)
     monkeypatch.setattr("app.access.ring.RECHECK_S", 0.05)
