@@ -10,7 +10,6 @@ from sqlalchemy import Connection, select, update
 from state import receipts, statements, tables
 from state.cancel import cancel_active
 from state.errors import NotFound, NothingToResume, Refused, ThreadBusy
-from state.executions import present_execution
 from state.ids import ExecutionId, new_id
 from state.receipts import Receipt, Reply
 from state.records import Run, RunRequest, run_of
@@ -75,7 +74,7 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
     # After that: a question that was asked no longer, because of a run that never began, may be answered again.
-    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new, active=active)
+    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new)
     run = insert_run(connection, offer, thread.number, thread.thread_id, execution_id, now_us)
     if not is_new:
         merge_labels(connection, thread, _labels(offer), status=ThreadStatus.BUSY, updated_at=now_us)
@@ -140,21 +139,30 @@ def _thread(connection: Connection, offer: Offer, now_us: int) -> tuple[Any, boo
     return (made, True) if made is not None else (lock_thread(connection, offer.tenant_id, thread_id), False)
 
 
-def _execution(
-    connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool, active: bool
-) -> ExecutionId:
-    """The execution that the run carries on, or the one that it begins."""
+def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool) -> ExecutionId:
+    """The execution that the run is to carry on, or the one that it begins.
+
+    Whether it can still be carried on is seen when the run begins, from the journal.
+    """
     fresh = ExecutionId(new_id(now_us))
     if offer.resume is not None:
         return _answer(connection, thread.number, thread.thread_id, offer.resume, now_us)
     if is_new:
         return fresh
     if not offer.request.messages and offer.request.from_seq is None:
-        undoes = active and offer.multitask is Multitask.ROLLBACK
-        return (None if undoes else present_execution(connection, thread.number, thread.branch, active=active)) or fresh
+        return _last_execution(connection, thread.number) or fresh
     # Whoever answers from now on is told that the thread has moved on.
     connection.execute(statements.SUPERSEDE, {"thread_number": thread.number})
     return fresh
+
+
+def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:
+    return connection.execute(
+        select(tables.run.c.execution_id)
+        .where(tables.run.c.thread == thread, tables.run.c.hidden.is_(False))
+        .order_by(tables.run.c.number.desc())
+        .limit(1)
+    ).scalar_one_or_none()
 
 
 def _answer(connection: Connection, thread: int, thread_id: str, resume: Resume, now_us: int) -> ExecutionId:

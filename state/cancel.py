@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, select, update
 
 from state import statements, tables
-from state.executions import part_from, present_execution
 from state.run import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
@@ -22,7 +21,7 @@ def cancel_active(
     """Ask the unfinished runs of a thread (all, or those named) to stop; the ids of those that were asked."""
     connection.execute(statements.LOCK_THREAD, {"thread": thread})
     run = tables.run.c
-    statement = select(run.number, run.run_id, run.status, run.attempts, run.execution_id).where(
+    statement = select(run.number, run.run_id, run.status, run.attempts, run.cancel).where(
         run.thread == thread, run.status.in_(list(statuses)), run.hidden.is_(False)
     )
     if run_ids is not None:
@@ -38,11 +37,10 @@ def cancel_active(
                 "cancel": action,
             }
         else:
-            # Parked: claimable at once, so that a worker journals the end.
-            values = {"cancel": action, "due_at": 0, "parked": None}
+            # Parked: claimable at once, so that a worker journals the end. A rollback that was asked for stays so.
+            asked_for = CancelAction.ROLLBACK if row.cancel == CancelAction.ROLLBACK else action
+            values = {"cancel": asked_for, "due_at": 0, "parked": None}
         connection.execute(update(tables.run).where(run.number == row.number).values(updated_at=now_us, **values))
-    if action is CancelAction.ROLLBACK:
-        part_from(connection, thread, [row.execution_id for row in rows], now_us)
     if asked:
         connection.execute(
             update(tables.thread).where(tables.thread.c.number == thread).values(inbox=tables.thread.c.inbox + 1)
@@ -57,15 +55,9 @@ def _ask_again(connection: Connection, thread: int) -> None:
     if connection.execute(statements.ACTIVE, {"thread": thread}).first() is not None:
         return
     wait = tables.wait.c
-    branch = connection.execute(select(tables.thread.c.branch).where(tables.thread.c.number == thread)).scalar_one()
     connection.execute(
         update(tables.wait)
-        .where(
-            wait.thread == thread,
-            wait.status == "superseded",
-            wait.folded.is_(False),
-            wait.execution_id == present_execution(connection, thread, branch, active=False),
-        )
+        .where(wait.thread == thread, wait.status == "superseded", wait.folded.is_(False))
         .values(status="open")
     )
 

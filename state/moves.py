@@ -49,6 +49,7 @@ class Move:
 
     ending: Ending | None = None
     execution_id: ExecutionId | None = None
+    begins: ExecutionId | None = None  #: the execution that the run turns out to begin, not to carry on
     opened: tuple[WaitOpened, ...] = ()
     folded: tuple[str, ...] = ()  #: waits whose answer is in the journal now
     superseded: tuple[str, ...] = ()
@@ -71,6 +72,8 @@ def apply_move(connection: Connection, thread: Thread, append: Append, move: Mov
         return outcome.inbox
     if move.fork is not None:
         _fork(connection, thread, move.fork)
+    if move.begins is not None:
+        connection.execute(update(tables.run).where(tables.run.c.number == run).values(execution_id=move.begins))
     _waits(connection, thread, move, run, now_us)
     if move.ending is not None:
         _end(connection, thread, move.ending, run, now_us)

@@ -5,6 +5,7 @@ from typing import Literal
 from state import (
     Claim,
     Execution,
+    ExecutionId,
     Fork,
     Recorded,
     RunStarted,
@@ -34,7 +35,7 @@ async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
     own = (each.seq for each in entries if each.run == claim.run.number)
     journal = TurnJournal(desk, claim, state, first_seq=next(own, claim.thread.head_seq + 1))
     if not _has_started(entries, claim.run.number):
-        await _start(desk, journal, claim, agent)
+        await _start(desk, journal, claim, agent, entries)
     journal.note(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
     fold_answers(journal, claim.answers)
     return journal
@@ -73,17 +74,23 @@ def _has_started(entries: list[Recorded], run: int) -> bool:
     return any(each.run == run and isinstance(each.entry, RunStarted) for each in entries)
 
 
-async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
-    run, request = claim.run, claim.run.request
+async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent, entries: list[Recorded]) -> None:
+    run, request, left = claim.run, claim.run.request, journal.state
     if request.from_seq is not None:
         journal.fork(*await fork_at(desk, claim, request.from_seq))
+    execution_id = _execution_id(claim, journal.state, entries)
+    if execution_id != run.execution_id:
+        journal.begin_execution(execution_id)
+    if journal.state is not left or not _is_at(left, execution_id):
+        for call in left.open_waits:
+            journal.leave(str(call.wait_id))
     if request.messages:
         for entry in close_calls(journal.state, _execution(journal, claim), "the conversation went on without it"):
             journal.note(entry)
     journal.note(
         RunStarted(
             run_id=run.run_id,
-            execution_id=run.execution_id,
+            execution_id=execution_id,
             assistant=run.assistant,
             version=agent.version,
             source=_source(claim),
@@ -91,6 +98,29 @@ async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgen
             from_seq=request.from_seq,
         )
     )
+
+
+def _execution_id(claim: Claim, state: ThreadState, entries: list[Recorded]) -> ExecutionId:
+    """The execution that the run was accepted for, or one of its own where the thread has left that one behind.
+
+    It did steps on a branch that was left (a fork, a rollback), or another execution came after it: its keys are taken,
+    and whoever knows them outside would take the new steps for repetitions.
+    """
+    run = claim.run
+    runs = {
+        each.run
+        for each in entries
+        if isinstance(each.entry, RunStarted) and each.entry.execution_id == run.execution_id
+    }
+    seen = {each.seq for each in visible(entries, claim.thread.lineage)}
+    is_whole = all(each.seq in seen for each in entries if each.run in runs)
+    if not runs or (is_whole and _is_at(state, run.execution_id)):
+        return run.execution_id
+    return ExecutionId(run.run_id)
+
+
+def _is_at(state: ThreadState, execution_id: ExecutionId) -> bool:
+    return state.execution is not None and state.execution.execution_id == execution_id
 
 
 def _execution(journal: TurnJournal, claim: Claim) -> Execution:

@@ -8,6 +8,7 @@ from state import (
     Claim,
     Ending,
     Entry,
+    ExecutionId,
     Fork,
     Hand,
     Move,
@@ -35,6 +36,7 @@ class TurnJournal:
         self._folded: list[str] = []
         self._superseded: list[str] = []
         self._fork: Fork | None = None
+        self._begins: ExecutionId | None = None
         self._emitted: list[Any] = []
         self._flash_ordinal = 0
         self._durable_seq = claim.thread.head_seq
@@ -57,6 +59,15 @@ class TurnJournal:
         self._fork = fork
         self._hand.turn_to(fork.branch)
         self.state = state
+
+    def begin_execution(self, execution_id: ExecutionId) -> None:
+        """The run begins this execution, and does not carry on the one that it was accepted for."""
+        self._begins = execution_id
+
+    def leave(self, wait_id: str) -> None:
+        """A question that the thread leaves behind, answered or not: nobody is asked any longer."""
+        self._folded.append(wait_id)
+        self._superseded.append(wait_id)
 
     def note(self, entry: Entry) -> Recorded:
         """Give an entry its place and fold it; durable after the next flush."""
@@ -89,7 +100,8 @@ class TurnJournal:
             return
         await self._hand.flush(move)
         # Not before: an end that was refused (Overtaken) leaves everything to the next flush, entries and rows.
-        self._opened, self._folded, self._superseded, self._fork = [], [], [], None
+        self._opened, self._folded, self._superseded = [], [], []
+        self._fork = self._begins = None
         self._durable_seq = seq
         self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
         held_back, self._held_back = self._held_back, []
@@ -121,11 +133,12 @@ class TurnJournal:
             self._desk.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
 
     def _move(self, ending: Ending | None) -> Move | None:
-        if not (ending or self._opened or self._folded or self._superseded or self._fork):
+        if not (ending or self._opened or self._folded or self._superseded or self._fork or self._begins):
             return None
         return Move(
             ending=ending,
             execution_id=self.state.execution.execution_id if self.state.execution else None,
+            begins=self._begins,
             opened=tuple(self._opened),
             folded=tuple(self._folded),
             superseded=tuple(self._superseded),

@@ -191,6 +191,16 @@ async def test_a_run_that_has_to_roll_back_cannot_settle(store: Store) -> None:
     assert await store.journal.verify(claimed.thread) == []
 
 
+async def test_a_rollback_that_was_asked_for_stays_asked_for(store: Store) -> None:
+    """A run that waits behind it was accepted on the ground that it comes; a later interrupt does not take it back."""
+    claimed, _ = await store.begun()
+
+    await cancel(store, claimed.run, CancelAction.ROLLBACK)
+    await cancel(store, claimed.run, CancelAction.INTERRUPT)
+
+    assert (await store.run(claimed.run)).cancel is CancelAction.ROLLBACK
+
+
 async def test_a_run_that_is_asked_to_interrupt_may_still_succeed(store: Store) -> None:
     """It was done before it heard of it: its answer stands."""
     claimed, hand = await store.begun()

@@ -6,21 +6,17 @@ from functools import partial
 import pytest
 
 from state import (
-    CancelAction,
-    Claim,
     Conflict,
     Ending,
     Entry,
+    ExecutionId,
     Fork,
-    Hand,
     LeaseLost,
     Move,
-    Multitask,
     NotFound,
     Recorded,
     Reply,
-    Resume,
-    RolledBack,
+    RunStarted,
     RunStatus,
     StateUpdated,
     Stretch,
@@ -29,9 +25,7 @@ from state import (
     ThreadState,
     ThreadStatus,
     Update,
-    cancel_runs,
     copy_thread,
-    delete_run,
     fold,
     fork_lineage,
     update_state,
@@ -143,19 +137,8 @@ async def test_a_fork_by_update_keeps_the_branch_that_was_left(store: Store) -> 
     assert await store.journal.verify(thread) == []
 
 
-async def test_a_run_after_a_fork_is_an_execution_of_its_own(store: Store) -> None:
-    """On the branch that was left the old one may have done the very steps that come next: their keys are taken."""
-    thread = await a_talk(store, replied(asked("pay")), returned("tool-1-0"), replied(ordinal=2))
-    (before,) = await store.runs(thread.number)
-    await update(store, thread, fork_seq=1)
-
-    run = await store.accept(thread_id=thread.thread_id)
-
-    assert run.execution_id != before.execution_id
-
-
-async def test_a_run_without_input_carries_the_last_execution_on(store: Store) -> None:
-    """Where nothing forked, also after an update: what is paid for and what is counted belongs together."""
+async def test_a_run_without_input_is_to_carry_the_last_execution_on(store: Store) -> None:
+    """What is paid for and what is counted belongs together; whether it can is seen when the run begins."""
     thread = await a_talk(store)
     (before,) = await store.runs(thread.number)
     await update(store, thread)
@@ -165,58 +148,15 @@ async def test_a_run_without_input_carries_the_last_execution_on(store: Store) -
     assert run.execution_id == before.execution_id
 
 
-async def test_a_run_after_a_deleted_run_carries_its_execution_on(store: Store) -> None:
-    """A deletion takes a run out of the lists; what it said and did is in the thread, under its keys."""
-    thread = await a_talk(store, replied(), replied(ordinal=2))
-    claimed, hand = await store.hold(await store.accept("more", thread_id=thread.thread_id))
-    await store.begin(claimed, hand)
-    await store.put(hand, replied(ordinal=3), move=DONE)
-    deleting = partial(delete_run, tenant_id=TENANT, thread_id=thread.thread_id, run_id=claimed.run.run_id)
-    await store.write(partial(deleting, now_us=store.now_us()))
+async def test_a_run_that_begins_an_execution_says_so_in_its_row(store: Store) -> None:
+    """The entry that tells and the row that is asked for by the steps and the doubts move together."""
+    claimed, hand = await store.hold(await store.accept("hello"))
+    begun = ExecutionId("another execution")
+    entry = RunStarted(run_id=claimed.run.run_id, execution_id=begun, assistant="chat", source="input")
 
-    run = await store.accept(thread_id=thread.thread_id)
+    await store.put(hand, entry, move=Move(begins=begun))
 
-    assert run.execution_id == claimed.run.execution_id
-
-
-async def roll_back(store: Store, claimed: Claim, hand: Hand, *, to_seq: int) -> None:
-    """Move the head to before the run, as its turn does when it was asked to."""
-    fork = Fork(branch=1, parent=0, fork_seq=to_seq, lineage=(Stretch(0, to_seq), Stretch(1)))
-    hand.turn_to(1)
-    hidden = Ending(status=RunStatus.INTERRUPTED, thread_status=ThreadStatus.IDLE, hidden=True)
-    await store.put(hand, RolledBack(run_id=claimed.run.run_id), move=Move(ending=hidden, fork=fork))
-
-
-async def test_a_run_after_a_rollback_carries_nothing_on(store: Store) -> None:
-    """The resumed run did steps under the keys of its execution; they were done, whatever the thread says of them."""
-    before, _ = await store.asking("pay")
-    head_seq = (await store.seen(before.thread)).head_seq
-    resumed, hand = await store.begun_on(before.run, resume=Resume(value=True, actor="ann"))
-    await store.write(partial(cancel_runs, thread=before.run.thread, action=CancelAction.ROLLBACK, now_us=0))
-    await roll_back(store, resumed, hand, to_seq=head_seq)
-
-    run = await store.accept(thread_id=before.run.thread_id)
-
-    assert resumed.run.execution_id == before.run.execution_id
-    assert run.execution_id != before.run.execution_id
-
-
-@pytest.mark.parametrize("accepted", ["before the rollback", "with the rollback", "after the rollback"])
-async def test_a_run_that_waits_behind_a_rollback_carries_nothing_on(store: Store, accepted: str) -> None:
-    """Whenever it was accepted: what it was to go on from is undone before it begins."""
-    claimed, _ = await store.begun("hello")
-    rolling = partial(cancel_runs, thread=claimed.run.thread, action=CancelAction.ROLLBACK, now_us=store.now_us())
-    if accepted == "before the rollback":
-        run = await store.accept(thread_id=claimed.run.thread_id)
-        assert run.execution_id == claimed.run.execution_id
-        await store.write(partial(rolling, run_ids=[claimed.run.run_id]))
-    elif accepted == "with the rollback":
-        run = await store.accept(thread_id=claimed.run.thread_id, multitask=Multitask.ROLLBACK)
-    else:
-        await store.write(rolling)
-        run = await store.accept(thread_id=claimed.run.thread_id)
-
-    assert (await store.run(run)).execution_id != claimed.run.execution_id
+    assert (await store.run(claimed.run)).execution_id == begun
 
 
 async def test_a_copy_has_what_its_source_shows(store: Store) -> None:
