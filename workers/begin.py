@@ -59,9 +59,8 @@ def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> Non
         )
 
 
-async def fork_at(desk: Desk, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
+async def fork_at(desk: Desk, claim: Claim, entries: list[Recorded], seq: int) -> tuple[Fork, ThreadState]:
     """The fork that leaves after the entry at `seq` (0: before the first), and the state there."""
-    entries = await desk.journal.read(claim.thread.number)
     leaves = await desk.journal.read_leaves(claim.thread.number)
     parent = next((each.branch for each in entries if each.seq == seq), 0)
     new_branch = 1 + max(leaves, default=0)
@@ -77,7 +76,7 @@ def _has_started(entries: list[Recorded], run: int) -> bool:
 async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent, entries: list[Recorded]) -> None:
     run, request, left = claim.run, claim.run.request, journal.state
     if request.from_seq is not None:
-        journal.fork(*await fork_at(desk, claim, request.from_seq))
+        journal.fork(*await fork_at(desk, claim, entries, request.from_seq))
     execution_id = _execution_id(claim, journal.state, entries)
     if execution_id != run.execution_id:
         journal.begin_execution(execution_id)

@@ -245,7 +245,8 @@ class Turn:
             if call.wait_id is not None:
                 journal.note(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
         await journal.flush()
-        journal.fork(*await fork_at(self._desk, self._claim, journal.first_seq - 1))
+        entries = await self._desk.journal.read(self.thread)
+        journal.fork(*await fork_at(self._desk, self._claim, entries, journal.first_seq - 1))
         journal.note(RolledBack(run_id=self._run.run_id))
         await journal.flush(
             Ending(

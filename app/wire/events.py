@@ -13,7 +13,7 @@ from app.wire.chunks import delta_chunk, final_chunk, partial_message
 from app.wire.interrupts import interrupt_of_call
 from app.wire.messages import message_to_wire
 from app.wire.places import Place, flash_slot
-from app.wire.spelling import join_values, plain, spell_event
+from app.wire.spelling import join_values, spell_event
 from state import (
     Call,
     Message,
@@ -26,6 +26,7 @@ from state import (
     TurnStarted,
     WaitOpened,
     apply,
+    plain,
 )
 from workers.feed import Flash
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["join_values", "plain", "spell_event"]
+__all__ = ["join_values", "spell_event"]
 
 _ENCODER = msgspec.json.Encoder()
 #: JSON leaves these as they are, and some readers of streams end a line there.
@@ -24,18 +24,3 @@ def join_values(messages: list[bytes], interrupts: list[dict[str, Any]]) -> byte
     """The values of a state, from messages that were spelled before: a long transcript is not spelled again."""
     data = b'{"messages":[' + b",".join(messages) + b"]"
     return data + (b',"__interrupt__":' + spell_event(interrupts) if interrupts else b"") + b"}"
-
-
-def plain(value: Any) -> Any:
-    """A value that a journal keeps (see `state.spell`), as JSON shows it: non-finite floats stay `{"$float": …}`."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if len(value) == 1:
-        key, inner = next(iter(value.items()))
-        if key == "$float":
-            return value
-        if key.startswith("$"):
-            return {key[1:]: plain(inner)}
-    return {key: plain(item) for key, item in value.items()}

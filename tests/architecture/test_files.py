@@ -8,7 +8,6 @@ LINE_COUNT_MAX = 300
 #: Longer files by name, with the reason why there is no second noun in them. The list may only get shorter.
 LONGER: dict[str, str] = {
     "tests/integration/state/test_machine.py": "one state machine: its rules and its model are read together",
-    "tests/integration/state/test_turn_interruptions.py": "one situation for each way in which a turn is interrupted",
 }
 
 FOREIGN_FOLDERS = re.compile(rb"(?<![\w.-])/(?:work|root|tmp/plan)/")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.sse.framing import HEARTBEAT, frame
 from app.wire.places import FLASH_SLOT, START, BadEventId, Place, flash_slot, read_place
-from app.wire.spelling import join_values, plain, spell_event
-from state import spell
+from app.wire.spelling import join_values, spell_event
+from state import plain, spell
 
 
 @dataclass
