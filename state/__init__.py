@@ -22,6 +22,7 @@ from state.entry import (
     Failure,
     ModelReplied,
     Outcome,
+    Recalled,
     Recorded,
     RolledBack,
     RunSettled,
@@ -58,7 +59,17 @@ from state.errors import (
 from state.fleet import QueueDepth, WorkerSeen, list_workers, probe, queue_depths, unserved_routes
 from state.fold import apply, fold
 from state.history import History, Origin, read_history, transcripts
-from state.ids import ExecutionId, RunId, StepKey, ThreadId, idempotency_key_of, model_step, new_id, wait_id_of
+from state.ids import (
+    ExecutionId,
+    RunId,
+    StepKey,
+    ThreadId,
+    idempotency_key_of,
+    model_step,
+    new_id,
+    recall_step,
+    wait_id_of,
+)
 from state.instants import FAR_US, from_us, to_us
 from state.journal import Damage, Hand, Journal, read_entries, read_leaves
 from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
@@ -86,7 +97,7 @@ from state.runs import (
 )
 from state.screens import Line, numbered_run, read_lines, run_names
 from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
-from state.thread_state import Call, Execution, Node, Position, ThreadState
+from state.thread_state import Call, Execution, Node, Position, Said, ThreadState
 from state.threads import (
     SORTS,
     ThreadFilter,
@@ -157,6 +168,7 @@ __all__ = [
     "ParkReason",
     "Position",
     "QueueDepth",
+    "Recalled",
     "Receipt",
     "Recorded",
     "Refused",
@@ -169,6 +181,7 @@ __all__ = [
     "RunSettled",
     "RunStarted",
     "RunStatus",
+    "Said",
     "StateError",
     "StateUpdated",
     "Step",
@@ -250,6 +263,7 @@ __all__ = [
     "read_inbox",
     "read_leaves",
     "read_lines",
+    "recall_step",
     "resolve_doubt",
     "run_names",
     "search_threads",

@@ -18,6 +18,7 @@ __all__ = [
     "Failure",
     "ModelReplied",
     "Outcome",
+    "Recalled",
     "Recorded",
     "RolledBack",
     "RunSettled",
@@ -85,6 +86,27 @@ class ModelReplied(Entry, frozen=True, kw_only=True):
     finish_reason: str = "stop"
     cuts: tuple[int, ...] = ()
     invalid_calls: dict[str, str] = {}  #: call id -> why its arguments cannot be used
+    duration_us: int = 0
+
+
+class Recalled(Entry, frozen=True, kw_only=True):
+    """What memory was asked for the message `message_id`, and all that it answered: it is never asked again for it.
+
+    Everything that memory says is kept as it said it; state knows none of its words. `block` is what the model is
+    shown. `unavailable` has a `failure`, and the run goes on without.
+    """
+
+    step_key: StepKey
+    message_id: str
+    question: dict[str, Any]
+    status: Literal["ok", "unavailable"] = "ok"
+    recall_id: str | None = None
+    answers: tuple[dict[str, Any], ...] = ()
+    withheld: dict[str, int] = {}
+    recipe: str | None = None
+    block: str = ""
+    attempt: int = 1
+    failure: Failure | None = None
     duration_us: int = 0
 
 
@@ -178,6 +200,7 @@ KINDS: dict[str, type[Entry]] = {
     "run_started": RunStarted,
     "turn_started": TurnStarted,
     "model_replied": ModelReplied,
+    "recalled": Recalled,
     "step_intended": StepIntended,
     "step_failed": StepFailed,
     "tool_returned": ToolReturned,

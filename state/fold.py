@@ -13,7 +13,7 @@ import msgspec
 from state import entry as entries
 from state.entry import Recorded
 from state.ids import StepKey, tool_step
-from state.thread_state import Call, Execution, Position, ThreadState
+from state.thread_state import Call, Execution, Position, Said, ThreadState
 from state.transcript import result_message, unanswered_calls
 
 __all__ = ["apply", "fold"]
@@ -38,6 +38,8 @@ def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm 
             _turn_started(state, entry)
         case entries.ModelReplied():
             _model_replied(state, at, entry)
+        case entries.Recalled():
+            _recalled(state, entry)
         case entries.StepIntended():
             call = state.calls[entry.step_key]
             call.effect, call.intended_fence = entry.effect, at.fence
@@ -91,7 +93,7 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
         )
     state.failure = None
     if entry.messages:
-        state.merge(entry.messages)
+        state.merge(entry.messages, Said(at.seq, entry.run_id, at.at_us))
         state.next = "model"
         state.calls = {}
         _mark(state, at, "input")
@@ -123,7 +125,7 @@ def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
 def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied) -> None:
     execution = state.execution
     message = entry.message
-    state.merge((message,))
+    state.merge((message,), _said(state, at))
     ordinal = 1
     if execution is not None:
         execution.model_count += 1
@@ -144,6 +146,13 @@ def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied
         )
     state.next = "tools" if state.calls else None
     _mark(state, at, "loop")
+
+
+def _recalled(state: ThreadState, entry: entries.Recalled) -> None:
+    state.recalled = entry
+    if state.execution is not None:
+        state.execution.recall_count += 1
+        state.execution.ready_turn = state.execution.turn_count
 
 
 def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
@@ -173,13 +182,16 @@ def _wait_answered(call: Call, entry: entries.WaitAnswered) -> None:
 def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned) -> None:
     call = state.calls[entry.step_key]
     call.outcome, call.result, call.wait_open = entry.outcome, result_message(entry), False
+    call.result_said = _said(state, at)
     if state.execution is not None:
         state.execution.step_count += 1
         state.execution.pause_taken, state.execution.ready_turn = False, state.execution.turn_count
     if state.open_calls:
         return
     # In the order of the calls, whichever came back first: the transcript is the same in every replay.
-    state.merge(each.result for each in state.calls.values() if each.result is not None)
+    for each in state.calls.values():
+        if each.result is not None and each.result_said is not None:
+            state.merge((each.result,), each.result_said)
     state.calls = {}
     state.next = "model"
     _mark(state, at, "loop")
@@ -195,7 +207,7 @@ def _run_settled(state: ThreadState, entry: entries.RunSettled) -> None:
 def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated) -> None:
     for message_id in entry.removed:
         state.by_id.pop(message_id, None)
-    state.merge(entry.messages)
+    state.merge(entry.messages, Said(at.seq, None, at.at_us))
     state.update_count += 1
     known = {each.call.id: each for each in state.calls.values()}
     state.calls = {}
@@ -215,6 +227,10 @@ def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated
     else:
         state.next = "model"
     _mark(state, at, "update")
+
+
+def _said(state: ThreadState, at: Recorded) -> Said:
+    return Said(at.seq, None if state.execution is None else state.execution.run_id, at.at_us)
 
 
 def _mark(state: ThreadState, at: Recorded, source: Literal["input", "loop", "update", "fork"]) -> None:

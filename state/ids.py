@@ -13,6 +13,7 @@ __all__ = [
     "idempotency_key_of",
     "model_step",
     "new_id",
+    "recall_step",
     "tool_step",
     "wait_id_of",
 ]
@@ -38,6 +39,11 @@ def new_id(now_us: int) -> str:
 def model_step(ordinal: int) -> StepKey:
     """The key of the `ordinal`-th model call (from 1) of an execution."""
     return StepKey(f"model-{ordinal}")
+
+
+def recall_step(ordinal: int) -> StepKey:
+    """The key of the `ordinal`-th question (from 1) that an execution puts to memory before a model call."""
+    return StepKey(f"recall-{ordinal}")
 
 
 def tool_step(ordinal: int, index: int) -> StepKey:

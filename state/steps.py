@@ -54,7 +54,7 @@ class Step:
     """One step. `outcome`, `seq` and `finished_at_us` are those of its result."""
 
     key: StepKey
-    kind: Literal["model", "tool"]
+    kind: Literal["model", "tool", "recall"]
     name: str
     effect: str | None
     call_id: str | None = None
@@ -122,7 +122,9 @@ class _Book:
         self._turn: tuple[str, int] | None = None  # worker and fence
         self._is_settled = False
 
-    def enter(self, at: Recorded, state: ThreadState, execution: Execution) -> None:
+    def enter(  # noqa: PLR0912 - one arm for each kind
+        self, at: Recorded, state: ThreadState, execution: Execution
+    ) -> None:
         """Take note of one entry; `state` is the thread after it."""
         entry = at.entry
         match entry:
@@ -135,6 +137,8 @@ class _Book:
             case entries.ModelReplied():
                 self._model_replied(at, entry)
                 self._note_calls(state)
+            case entries.Recalled():
+                self._recalled(at, entry, execution)
             case entries.StepIntended():
                 self._steps[entry.step_key].effect = entry.effect
             case entries.StepFailed():
@@ -213,6 +217,18 @@ class _Book:
         is_whole = entry.finish_reason != "cancelled"
         self._end(step, entry.attempt, at, "ok" if is_whole else "cancelled", entry.duration_us)
         step.name, step.usage, step.outcome = entry.model, entry.usage, "ok" if is_whole else "cancelled"
+        step.status = _STATUS_OF[step.outcome]
+        step.seq, step.finished_at_us = at.seq, at.at_us
+
+    def _recalled(self, at: Recorded, entry: entries.Recalled, execution: Execution) -> None:
+        step = Step(key=entry.step_key, kind="recall", name="memory", effect="pure")
+        # No entry begins a recall: what has been taken for attempts of the model call that it precedes was its own.
+        ahead = self._steps.pop(model_step(execution.model_count + 1), None)
+        step.attempts = {} if ahead is None else ahead.attempts
+        self._steps[entry.step_key] = step
+        is_told = entry.status == "ok"
+        self._end(step, entry.attempt, at, "ok" if is_told else "error", entry.duration_us)
+        step.outcome, step.failure = "ok" if is_told else "error", entry.failure
         step.status = _STATUS_OF[step.outcome]
         step.seq, step.finished_at_us = at.seq, at.at_us
 

@@ -5,13 +5,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from state.entry import Failure, Outcome
+from state.entry import Failure, Outcome, Recalled
 from state.ids import ExecutionId, StepKey
 from state.message import Message, ToolCall
 
-__all__ = ["Call", "Execution", "Node", "Position", "ThreadState"]
+__all__ = ["Call", "Execution", "Node", "Position", "Said", "ThreadState"]
 
 Node = Literal["model", "tools"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Where a message stands in the journal; no run has said what was written from outside."""
+
+    seq: int
+    run_id: str | None
+    at_us: int  #: epoch microseconds
 
 
 @dataclass(slots=True)
@@ -22,6 +31,7 @@ class Call:
     call: ToolCall
     outcome: Outcome | None = None  #: None while it has no result
     result: Message | None = None  #: joins the messages when the last call of the reply has one
+    result_said: "Said | None" = None
     invalid: str | None = None  #: why its arguments cannot be used
     effect: str | None = None  #: known once an intent is recorded
     intended_fence: int | None = None  #: the fence under which the last intent was recorded
@@ -59,6 +69,7 @@ class Execution:
     ready_turn: int = 1  #: the turn in which the present model call could first begin
     attempt: int = 0  #: turns of its present run
     model_count: int = 0
+    recall_count: int = 0  #: questions put to memory
     step_count: int = 0  #: of its present run
     model_failure_count: int = 0
     model_attempt_count: int = 0  #: ordinal of the attempt that failed last
@@ -110,6 +121,8 @@ class ThreadState:
     position: Position | None = None
     failure: Failure | None = None  #: why the last run failed
     update_count: int = 0  #: updates from outside
+    recalled: Recalled | None = None  #: memory's last answer
+    said: dict[str, Said] = field(default_factory=dict)  #: by message id
 
     @property
     def messages(self) -> list[Message]:
@@ -127,19 +140,29 @@ class ThreadState:
         return [each for each in self.calls.values() if each.wait_open]
 
     @property
+    def last_human(self) -> Message | None:
+        """What a person said last."""
+        return next((each for each in reversed(self.by_id.values()) if each.type == "human"), None)
+
+    @property
     def last_type(self) -> str | None:
         """The type of the last message."""
         last = next(reversed(self.by_id.values()), None)
         return None if last is None else last.type
 
-    def merge(self, messages: Iterable[Message]) -> None:
+    def merge(self, messages: Iterable[Message], said: Said) -> None:
         """Append messages, or put them in the place of those that have their ids."""
-        self.by_id.update((each.id, each) for each in messages)
+        for each in messages:
+            self.by_id[each.id], self.said[each.id] = each, said
+            if self.recalled is not None and self.recalled.message_id == each.id:
+                # Other words under the same id are another question.
+                self.recalled = None
 
     def snapshot(self) -> "ThreadState":
         """A copy that later entries do not change."""
         twin = copy.copy(self)
         twin.by_id = dict(self.by_id)
+        twin.said = dict(self.said)
         twin.calls = {key: copy.copy(call) for key, call in self.calls.items()}
         twin.execution = copy.copy(self.execution)
         return twin

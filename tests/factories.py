@@ -234,7 +234,7 @@ class ScriptedModel(ChatModel):
     async def reply(self, request: ModelRequest, on_delta: Callable[[str], None]) -> ModelReply:
         """The next reply of the script."""
         self.requests.append(request)
-        to_openai(request.instructions, request.messages)
+        to_openai(request.instructions, request.messages, request.recalled)
         if self.faults:
             raise self.faults.pop(0)
         ordinal = sum(message.type == "ai" for message in request.messages)

@@ -19,13 +19,28 @@ from state import (
     ThreadState,
     ThreadStatus,
     model_step,
+    recall_step,
 )
 from workers.agents import ChatAgent
 from workers.calls import close_calls, prepare
+from workers.messages import text_of
 
-__all__ = ["ORPHAN_COUNT_MAX", "Action", "CallModel", "Note", "Park", "Perform", "RollBack", "Settle", "next_action"]
+__all__ = [
+    "ORPHAN_COUNT_MAX",
+    "Action",
+    "CallModel",
+    "Note",
+    "Park",
+    "Perform",
+    "Recall",
+    "RollBack",
+    "Settle",
+    "next_action",
+]
 
 
+#: Code points of a question to memory; it takes no longer ones.
+QUESTION_LENGTH_MAX = 8_192
 #: Deaths of its workers, one after the other without progress, that a run may see.
 ORPHAN_COUNT_MAX = 5
 
@@ -35,6 +50,16 @@ class Note:
     """Record these; there is nothing to perform for them."""
 
     entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Ask memory what it knows about what a person said."""
+
+    step_key: StepKey
+    message_id: str
+    question: str
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +102,7 @@ class RollBack:
     """Move the head back to before the run."""
 
 
-Action = Note | CallModel | Perform | Park | Settle | RollBack
+Action = Note | Recall | CallModel | Perform | Park | Settle | RollBack
 
 
 def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, now_us: int) -> Action:
@@ -96,7 +121,7 @@ def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, n
     if pause is not None:
         return pause
     if state.next == "model":
-        return _model(agent, execution, now_us)
+        return _recall(state, agent, execution) or _model(agent, execution, now_us)
     return _tools(state, agent, execution, fence, now_us)
 
 
@@ -171,6 +196,20 @@ def _batch_begun(state: ThreadState) -> bool:
     return any(
         call.outcome or call.intent_count or call.wait_count or call.failure_count for call in state.calls.values()
     )
+
+
+def _recall(state: ThreadState, agent: ChatAgent, execution: Execution) -> Recall | None:
+    """The question for a person's last message, which is put once: what was answered is in the journal."""
+    last = state.last_human
+    if agent.memory is None or not agent.memory.recall or last is None:
+        return None
+    if state.recalled is not None and state.recalled.message_id == last.id:
+        return None
+    # The end of a long message is where its question stands.
+    question = text_of(last).strip()[-QUESTION_LENGTH_MAX:]
+    if not question:
+        return None
+    return Recall(recall_step(execution.recall_count + 1), last.id, question, execution.model_attempt)
 
 
 def _model(agent: ChatAgent, execution: Execution, now_us: int) -> Action:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.memory_policy import MemoryPolicy
+from workers.memory_tools import memory_tools
 from workers.refusals import AgentRefused, RegistryRefused
 from workers.tools import Tool
 
@@ -51,12 +53,15 @@ class ChatAgent:
     limits: Limits = field(default_factory=Limits)
     version: str = "1"  #: a constant that the author raises; never derived from the source
     description: str = ""
+    memory: MemoryPolicy | None = None  #: None: it knows nothing of other threads
     pin_version: bool = False  #: only workers that have this very version run what was accepted under it
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise AgentRefused(self.name, "needs a name of 1 to 64 letters, digits, '_', '-' and '.', no sign first")
-        object.__setattr__(self, "tools", tuple(self.tools))
+        known = memory_tools(self.memory)
+        # An agent that is made from another one has them already.
+        object.__setattr__(self, "tools", (*(each for each in self.tools if each not in known), *known))
         names: set[str] = set()
         for each in self.tools:
             if not isinstance(each, Tool):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from memory import Recollection
 from state import Database, Journal, to_us
 from workers.agents import Registry
 from workers.feed import Feed
@@ -30,6 +31,7 @@ class Desk:
     feed: Feed
     data_dir: Path
     now: Callable[[], datetime]
+    recollection: Recollection | None = None  #: None: runs go on without a memory
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
 

@@ -30,6 +30,8 @@ from workers.calls import ask, returned
 from workers.desk import Desk
 from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from workers.models.exchange import ModelReply, ModelRequest
+from workers.recalling import instructions_of, recalled_block
+from workers.remembering import hand_of
 from workers.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
 from workers.turn_journal import TurnJournal
 
@@ -61,8 +63,9 @@ class ModelCall:
         """The reply's entry, or the failure's."""
         request = ModelRequest(
             model=self._agent.model,
-            instructions=self._agent.instructions,
+            instructions=instructions_of(self._agent),
             messages=tuple(self._journal.state.messages),
+            recalled=recalled_block(self._journal.state),
             tools=self._agent.definitions,
             reply_token_count_max=self._agent.limits.reply_token_count_max,
             idempotency_key=idempotency_key_of(self._execution_id, self._action.step_key),
@@ -133,7 +136,9 @@ class ModelCall:
         )
 
 
-async def call_tool(desk: Desk, claim: Claim, tool: Tool, call: Call, journal: TurnJournal) -> Sequence[Entry]:
+async def call_tool(
+    desk: Desk, claim: Claim, agent: ChatAgent, tool: Tool, call: Call, journal: TurnJournal
+) -> Sequence[Entry]:
     """Call a tool whose intent is on disk if it needs one; the entries that say what it came to."""
     execution = _execution(journal.state)
     attempt = call.attempt(execution.turn_count)
@@ -146,6 +151,7 @@ async def call_tool(desk: Desk, claim: Claim, tool: Tool, call: Call, journal: T
         data_dir=desk.data_dir,
         emit=lambda data: journal.emit(_kept(data, "event")),
         now=desk.now,
+        memory=hand_of(desk, claim, agent, journal.state),
     )
     began_us = desk.now_us()
     try:

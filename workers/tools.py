@@ -39,6 +39,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from workers.remembering import MemoryHand
+
     JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 else:
     JSON = Any  # a tool's own module could not resolve the names inside the recursive type
@@ -125,6 +127,7 @@ class ToolContext:
     data_dir: Path
     emit: Callable[[JSON], None]  #: sends an event to clients that stream `custom`
     now: Callable[[], datetime]  #: aware, UTC
+    memory: "MemoryHand | None" = None  #: what the agent's policy lets its tools do with memory
 
 
 class Verdict(Enum):

@@ -25,11 +25,12 @@ from state import (
     WaitSuperseded,
     read_inbox,
 )
-from workers.action import CallModel, Note, Park, Perform, RollBack, Settle, next_action
+from workers.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
 from workers.agents import ChatAgent
 from workers.begin import begin, fold_answers, fork_at
 from workers.desk import Desk
 from workers.effects import ModelCall, call_tool
+from workers.recalling import perform_recall
 from workers.turn_journal import TurnJournal
 
 __all__ = ["ACTION_COUNT_MAX", "Turn"]
@@ -109,12 +110,9 @@ class Turn:
                 case Note(entries):
                     for entry in entries:
                         journal.note(entry)
-                case CallModel():
+                case Recall() | CallModel() | Perform():
                     if await self._is_ready(journal):
-                        await self._call_model(journal, action)
-                case Perform():
-                    if await self._is_ready(journal):
-                        await self._call_tools(journal, action)
+                        await self._perform(journal, action)
                 case Park():
                     return await self._park(journal, action)
                 case Settle():
@@ -132,6 +130,16 @@ class Turn:
         await journal.flush()
         return not await self._look(journal)
 
+    async def _perform(self, journal: TurnJournal, action: Recall | CallModel | Perform) -> None:
+        match action:
+            case Recall():
+                step = perform_recall(self._desk, self._claim, self._agent, action)
+                await self._finish_each(journal, {asyncio.create_task(step)})
+            case CallModel():
+                await self._call_model(journal, action)
+            case Perform():
+                await self._call_tools(journal, action)
+
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
         call = ModelCall(self._desk, self._agent, journal, action)
         running: set[_Running] = {asyncio.create_task(call.perform())}
@@ -144,7 +152,7 @@ class Turn:
         for call in action.calls:
             tool = self._agent.tool(call.call.name)
             if tool is not None:
-                steps.append(call_tool(self._desk, self._claim, tool, call, journal))
+                steps.append(call_tool(self._desk, self._claim, self._agent, tool, call, journal))
         await self._finish_each(journal, {asyncio.create_task(step) for step in steps})
 
     async def _finish_each(self, journal: TurnJournal, running: set[_Running]) -> bool:

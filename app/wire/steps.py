@@ -33,7 +33,7 @@ class StepTokens(Struct):
 
 
 class ShownStep(Struct):
-    """One model call or tool call. `fence` is that of its last attempt, `seq` that of its result in the journal.
+    """One model call, tool call or recall. `fence` is that of its last attempt, `seq` where its result is recorded.
 
     `status`: `recorded` (it has its result and never runs again), `in_flight`, `waiting` (for a person, for its next
     attempt, or for a run to go on), `in_doubt` (whether it happened is unknown), `failed`, `refused` (by a person),
@@ -41,7 +41,7 @@ class ShownStep(Struct):
     """
 
     key: str
-    kind: Literal["model", "tool"]
+    kind: Literal["model", "tool", "recall"]
     name: str
     effect: str | None
     status: str

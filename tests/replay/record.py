@@ -8,6 +8,7 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
@@ -15,6 +16,7 @@ from tests.conformance.store import Store
 from tests.factories import Reply, an_offer, human
 from tests.integration.state.mortality import Fate, mortal
 from tests.integration.state.refund_story import STORY, TOOLS, play_story
+from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage, open_stage
 from tests.replay.golden import FOLDER, write_golden
 from workers.models.errors import ModelUnavailable
@@ -90,6 +92,22 @@ async def branches(store: Store, folder: Path) -> Run:
         return await stage.play_out(await stage.go_on(run))
 
 
+async def memory(store: Store, folder: Path) -> Run:
+    """What is remembered in one run is recalled in another; then memory does not answer."""
+    replies = [
+        Reply("Noted.", [("remember", {"text": "The dog is called Rex.", "subject": "dog", "attribute": "name"})]),
+        Reply("I will keep it."),
+        Reply("Rex [memory]."),
+        Reply("I cannot say."),
+    ]
+    async with remembering(store, folder, replies) as (stage, counted):
+        run = await stage.play_out(await stage.say("The dog is called Rex."))
+        await stage.play_out(await stage.say("What is the dog called?", thread_id=run.thread_id))
+        stage.desk = replace(stage.desk, recollection=None)
+        assert len(counted.asked) == 2
+        return await stage.play_out(await stage.say("And the cat?", thread_id=run.thread_id))
+
+
 async def _roll_back(stage: Stage, run: Run) -> None:
     turn = await stage.turn()
     await stage.cancel(run, CancelAction.ROLLBACK)
@@ -105,7 +123,7 @@ async def _update(store: Store, run: Run, text: str) -> None:
     await store.write(lambda connection: update_state(connection, change, store.now_us()))
 
 
-STORIES: dict[str, Story] = {"refund": refund, "doubt": doubt, "branches": branches}
+STORIES: dict[str, Story] = {"refund": refund, "doubt": doubt, "branches": branches, "memory": memory}
 
 
 async def record(name: str) -> None:

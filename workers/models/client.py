@@ -79,7 +79,7 @@ class ChatModel:
         Raises PromptInvalid before anything is sent, ModelUnavailable where another attempt may succeed, ModelRefused
         where it cannot. A failed attempt leaves nothing behind but the deltas it streamed.
         """
-        messages = to_openai(request.instructions, request.messages)
+        messages = to_openai(request.instructions, request.messages, request.recalled)
         assembly = Assembly()
         try:
             async with asyncio.timeout(self._reply_timeout_s):

@@ -18,6 +18,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     idempotency_key: str  #: sent as a header; servers that know it do not charge twice
     instructions: str = ""
+    recalled: str = ""  #: a block of data from memory, for the last message of a person
     tools: tuple[Mapping[str, Any], ...] = ()  #: definitions, see `Tool.definition`
     model: str | None = None  #: None: the model that the server is set up with
     reply_token_count_max: int | None = None

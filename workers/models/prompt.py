@@ -16,8 +16,11 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_LENGTH_MAX = 64
 
 
-def to_openai(instructions: str, messages: Sequence[Message]) -> list[dict[str, Any]]:
+def to_openai(instructions: str, messages: Sequence[Message], recalled: str = "") -> list[dict[str, Any]]:
     """The messages of a chat completion: the system text first, then the transcript in order.
+
+    What was `recalled` for a person's last message stands right before it, in a message of its own: all that comes
+    before is the same as ever, so a server that caches prefixes finds it again.
 
     Raises PromptInvalid for a content block that no model takes, and where a tool call is not followed by its result:
     the model's server would refuse every later turn of such a thread.
@@ -25,7 +28,11 @@ def to_openai(instructions: str, messages: Sequence[Message]) -> list[dict[str, 
     prompt: list[dict[str, Any]] = []
     if instructions:
         prompt.append({"role": "system", "content": instructions})
-    prompt.extend(_WRITERS[each.type](each) for each in messages)
+    asked_at = max((at for at, each in enumerate(messages) if each.type == "human"), default=-1)
+    for at, each in enumerate(messages):
+        if at == asked_at and recalled:
+            prompt.append({"role": "user", "content": recalled})
+        prompt.append(_WRITERS[each.type](each))
     check_call_results(prompt)
     return prompt
 

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memory.extraction import ruled
 from workers.models.strict_json import NotAnObject, parse_object
 
 __all__ = ["PlannedCall", "PlannedReply", "offline_reply", "words"]
 
 _VERBS = ("call", "parallel")
 _WORD = re.compile(r"\S+\s*|\s+")
+_RECALL = re.compile(r"^\s*recall:\s*(?P<question>\S.*?)\s*$", re.IGNORECASE)
 _SYSTEM_ROLES = ("system", "developer")
 
 
@@ -82,6 +84,9 @@ def _script(text: str, offered: Sequence[str]) -> list[_Line]:
     """The calls that the message asks for; raises _Unrunnable for the first line that asks for the impossible."""
     lines: list[_Line] = []
     for number, written in enumerate(text.split("\n"), start=1):
+        if (asked := _of_memory(number, written, offered)) is not None:
+            lines.append(asked)
+            continue
         verb, tool, arguments = [*written.split(maxsplit=2), "", "", ""][:3]
         if verb not in _VERBS or not tool:
             continue
@@ -96,6 +101,15 @@ def _script(text: str, offered: Sequence[str]) -> list[_Line]:
             ) from error
         lines.append(_Line(number, verb == "parallel", tool, _json_text(parsed)))
     return lines
+
+
+def _of_memory(number: int, written: str, offered: Sequence[str]) -> _Line | None:
+    """The call of a memory tool that the line is, where that tool is offered."""
+    if "remember" in offered and (found := next(ruled(written), None)) is not None:
+        return _Line(number, False, "remember", _json_text(found))
+    if "recall" in offered and (asked := _RECALL.match(written)) is not None:
+        return _Line(number, False, "recall", _json_text({"question": asked["question"]}))
+    return None
 
 
 def _next_group(lines: Sequence[_Line], done_count: int) -> list[_Line]:
