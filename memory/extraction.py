@@ -25,9 +25,10 @@ INSTRUCTION = (
     'Answer with JSON only: {"statements": [{"text": "...", "subject": "...", "attribute": "...", "value": ...}]}. '
     "Leave subject, attribute and value out where a statement is not about one attribute of one subject."
 )
+# No pattern ends in blanks: looking for them again at each place of a long line would take for ever.
 _NAME = r"[^\W\d][^.=:\n]{0,100}?"
-_RULE = re.compile(rf"^\s*(?P<subject>{_NAME})\.(?P<attribute>{_NAME})\s*=\s*(?P<value>\S.*?)\s*$")
-_REMEMBER = re.compile(r"^\s*remember:\s*(?P<text>\S.*?)\s*$", re.IGNORECASE)
+_RULE = re.compile(rf"^\s*(?P<subject>{_NAME})\.(?P<attribute>{_NAME})\s*=\s*(?P<value>\S.*)")
+_REMEMBER = re.compile(r"^\s*remember:\s*(?P<text>\S.*)", re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*```\s*$", re.DOTALL)
 
 
@@ -69,10 +70,11 @@ def ruled(text: str) -> Iterator[dict[str, Any]]:
                 "text": line.strip(),
                 "subject": found["subject"].strip(),
                 "attribute": found["attribute"].strip(),
-                "value": _value(found["value"]),
+                "value": _value(found["value"].strip()),
             }
         elif found := _REMEMBER.match(line):
-            inner = list(ruled(found["text"])) if _RULE.match(found["text"]) else [{"text": found["text"]}]
+            text = found["text"].strip()
+            inner = list(ruled(text)) if _RULE.match(text) else [{"text": text}]
             yield from inner
 
 

@@ -145,6 +145,12 @@ class ThreadState:
         return next((each for each in reversed(self.by_id.values()) if each.type == "human"), None)
 
     @property
+    def recalled_now(self) -> Recalled | None:
+        """What memory answered for what a person said last, if it was asked."""
+        last, recalled = self.last_human, self.recalled
+        return recalled if last is not None and recalled is not None and recalled.message_id == last.id else None
+
+    @property
     def last_type(self) -> str | None:
         """The type of the last message."""
         last = next(reversed(self.by_id.values()), None)

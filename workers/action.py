@@ -201,9 +201,7 @@ def _batch_begun(state: ThreadState) -> bool:
 def _recall(state: ThreadState, agent: ChatAgent, execution: Execution) -> Recall | None:
     """The question for a person's last message, which is put once: what was answered is in the journal."""
     last = state.last_human
-    if agent.memory is None or not agent.memory.recall or last is None:
-        return None
-    if state.recalled is not None and state.recalled.message_id == last.id:
+    if agent.memory is None or not agent.memory.recall or last is None or state.recalled_now is not None:
         return None
     # The end of a long message is where its question stands.
     question = text_of(last).strip()[-QUESTION_LENGTH_MAX:]

@@ -28,10 +28,8 @@ def instructions_of(agent: ChatAgent) -> str:
 
 def recalled_block(state: ThreadState) -> str:
     """What the model is shown beside the last message of a person: what was recalled for it, and nothing older."""
-    last, recalled = state.last_human, state.recalled
-    if last is None or recalled is None or recalled.message_id != last.id:
-        return ""
-    return recalled.block
+    recalled = state.recalled_now
+    return "" if recalled is None else recalled.block
 
 
 async def perform_recall(desk: Desk, claim: Claim, agent: ChatAgent, action: Recall) -> Sequence[Entry]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from unicodedata import category
 
 from memory import (
     Answers,
@@ -22,6 +23,7 @@ from memory import (
     Verdict,
 )
 from memory.provenance import quote_hash
+from memory.values import LABEL_LENGTH_MAX
 from state import Claim, Message, Said, ThreadState, from_us
 from workers.agents import ChatAgent
 from workers.desk import Desk
@@ -165,14 +167,20 @@ def _moment(
         thread_ref=thread_id,
         run_ref=place.run_id,
         seq=place.seq,
-        message_ref=message.id,
-        actor=actor,
+        message_ref=_label(message.id),
+        actor=_label(actor),
         at=from_us(place.at_us),
         content_hash=quote_hash(text_of(message)[start:end]),
         char_from=start,
         char_to=end,
     )
-    return Moment(origin=origin, trust=trust, asserted_by=actor, observed_at=from_us(place.at_us))
+    return Moment(origin=origin, trust=trust, asserted_by=_label(actor) or "user", observed_at=from_us(place.at_us))
+
+
+def _label(name: str) -> str | None:
+    """A name as memory takes it; None for one that a client made too odd: thread and seq name the moment as well."""
+    is_odd = len(name) > LABEL_LENGTH_MAX or not name.strip() or any(category(sign) == "Cc" for sign in name)
+    return None if is_odd else name
 
 
 def _span(text: str, whole: str) -> tuple[int, int] | None:

@@ -61,6 +61,8 @@ TENANT_TESTS = {
     "POST /threads/{thread_id}/runs/{run_id}/cancel": RUN_TEST,
     "DELETE /threads/{thread_id}/runs/{run_id}": RUN_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,
+    "GET /runs/{run_id}/recalls": THREAD_TEST,
+    "GET /threads/{thread_id}/runs/{run_id}/recalls": THREAD_TEST,
     "POST /runs/{run_id}/steps/{step_key}/resolve": THREAD_TEST,
 }
 #: Nothing that is waited for here takes longer; a route that streams or waits has refused the odd request long before.

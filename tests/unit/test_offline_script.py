@@ -163,3 +163,36 @@ def test_a_long_line_of_blanks_is_read_at_once() -> None:
 def test_words_join_to_the_text(text: str) -> None:
     """The pieces that are streamed lose nothing."""
     assert "".join(words(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "arguments"),
+    [
+        ("remember:  Rex is a dog. ", "remember", {"text": "Rex is a dog."}),
+        ("Recall: who is Rex?", "recall", {"question": "who is Rex?"}),
+        (
+            "user.city = Lisbon",
+            "remember",
+            {"text": "user.city = Lisbon", "subject": "user", "attribute": "city", "value": "Lisbon"},
+        ),
+        (
+            "remember: user.age = 7",
+            "remember",
+            {"text": "user.age = 7", "subject": "user", "attribute": "age", "value": 7},
+        ),
+    ],
+)
+def test_a_line_of_memory_calls_its_tool(line: str, name: str, arguments: dict[str, object]) -> None:
+    """Where the tool is offered; elsewhere it is a line like any other."""
+    (call,) = ask(user(f"hello\n{line}"), tools=("remember", "recall")).calls
+
+    assert (call.name, json.loads(call.arguments)) == (name, arguments)
+    assert ask(user(line)).text.startswith("You said: ")
+
+
+@pytest.mark.parametrize("verb", ["remember: x", "recall: x", "a.b = x"])
+def test_a_long_line_of_memory_is_read_at_once(verb: str) -> None:
+    """However many blanks are in it."""
+    (call,) = ask(user(verb + " " * 200_000 + "y"), tools=("remember", "recall")).calls
+
+    assert "y" in call.arguments

@@ -46,7 +46,7 @@ def effects(data_dir: Path) -> list[dict[str, Any]]:
 
 def test_the_registry_offers_both_examples(agent: ChatAgent) -> None:
     """A fresh server has `chat` and `refund`; the refund agent has the five tools with their effects."""
-    assert [each.name for each in registry] == ["chat", "refund"]
+    assert [each.name for each in registry] == ["chat", "refund", "memo"]
     assert registry.find(assistant_id_of("refund")) is agent
     assert {each.name: (each.effect, each.needs_approval) for each in agent.tools} == {
         "lookup_order": (Effect.PURE, False),

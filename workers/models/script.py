@@ -16,7 +16,7 @@ __all__ = ["PlannedCall", "PlannedReply", "offline_reply", "words"]
 
 _VERBS = ("call", "parallel")
 _WORD = re.compile(r"\S+\s*|\s+")
-_RECALL = re.compile(r"^\s*recall:\s*(?P<question>\S.*?)\s*$", re.IGNORECASE)
+_RECALL = re.compile(r"^\s*recall:\s*(?P<question>\S.*)", re.IGNORECASE)
 _SYSTEM_ROLES = ("system", "developer")
 
 
@@ -108,7 +108,7 @@ def _of_memory(number: int, written: str, offered: Sequence[str]) -> _Line | Non
     if "remember" in offered and (found := next(ruled(written), None)) is not None:
         return _Line(number, False, "remember", _json_text(found))
     if "recall" in offered and (asked := _RECALL.match(written)) is not None:
-        return _Line(number, False, "recall", _json_text({"question": asked["question"]}))
+        return _Line(number, False, "recall", _json_text({"question": asked["question"].strip()}))
     return None
 
 

@@ -27,6 +27,8 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "/threads/{thread_id}/waits", None),
     ("POST", "/waits/{wait_id}/answer", {"answer": True}),
     ("GET", "/runs/{run_id}/steps", None),
+    ("GET", "/runs/{run_id}/recalls", None),
+    ("GET", "/threads/{thread_id}/runs/{run_id}/recalls", None),
     ("POST", "/runs/{run_id}/steps/{step_key}/resolve", RESOLUTION),
 ]
 

@@ -1,0 +1,136 @@
+"""Recalls: what a run knew from memory when it said what it said, and why it knew it."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from litestar import get
+from litestar.params import FromPath
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from app import given
+from app.access import Scope, needs
+from app.cursors import Listing, Sealer
+from app.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
+from app.path_ids import uuid_of
+from app.resources import Resources
+from state import Failure, Run, from_us, get_run, get_thread, lineage_seeing, read_entries, read_leaves, visible
+from workers.recalls import ToldRecall, recalls_of
+
+__all__ = ["ROUTES", "RecallPage", "ShownRecall"]
+
+
+class ShownRecall(Struct):
+    """One answer of memory, as the journal keeps it at `seq`: it stays what it was when memory has changed since.
+
+    `asked_by` is `policy` (before the model call) or `model` (by `tool`). Each of the `answers` has its `memory_id`,
+    its text, its score and `because` (every signal's part of it), its times and its whole provenance. A text that was
+    erased since reads `[erased]`. `unavailable`: memory did not answer, and the run went on without.
+    """
+
+    step_key: str
+    seq: int
+    at: datetime
+    asked_by: Literal["policy", "model"]
+    tool: str | None
+    message_id: str | None
+    question: dict[str, Any]
+    status: str
+    answers: list[dict[str, Any]]
+    withheld: dict[str, int]
+    recipe: str | None
+    failure: Failure | None
+    duration_us: int
+
+
+class RecallPage(Struct):
+    """What memory told the execution that the run belongs to, in order."""
+
+    run_id: str
+    thread_id: str
+    items: list[ShownRecall]
+    next: str | None
+    previous: str | None
+
+
+@get("/runs/{run_id:str}/recalls", opt=needs(Scope.READ))
+async def list_recalls(
+    run_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+) -> RecallPage:
+    """What the run knew from memory, and why: from its journal, also after a retraction or an erasure."""
+    return await _page(caller.tenant_id, uuid_of("run", run_id), None, resources, sealer, limit, cursor)
+
+
+@get("/threads/{thread_id:str}/runs/{run_id:str}/recalls", opt=needs(Scope.READ))
+async def list_thread_recalls(
+    thread_id: FromPath[str],
+    run_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+) -> RecallPage:
+    """The same, for a run of this thread."""
+    of_thread = uuid_of("thread", thread_id)
+    return await _page(caller.tenant_id, uuid_of("run", run_id), of_thread, resources, sealer, limit, cursor)
+
+
+async def _page(
+    tenant_id: str,
+    run_id: str,
+    thread_id: str | None,
+    resources: Resources,
+    sealer: Sealer,
+    limit: int,
+    cursor: str | None,
+) -> RecallPage:
+    listing = Listing(tenant_id, "recalls", {"run_id": run_id})
+    place = None if cursor is None else sealer.open(cursor, listing)
+    run, told = await resources.database.read(lambda connection: _told(connection, tenant_id, run_id, thread_id))
+    page = cut(beyond(told, limit, place, _place_of), limit, place, _place_of)
+    return RecallPage(
+        run_id=run.run_id,
+        thread_id=run.thread_id,
+        items=[_shown(each) for each in page.rows],
+        next=None if page.next is None else sealer.seal(page.next, listing),
+        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+    )
+
+
+def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | None) -> tuple[Run, list[ToldRecall]]:
+    run = get_run(connection, tenant_id, run_id, thread_id=thread_id)
+    thread = get_thread(connection, tenant_id, run.thread_id)
+    entries = read_entries(connection, thread.number)
+    lineage = lineage_seeing(entries, read_leaves(connection, thread.number), thread.lineage, run.number)
+    return run, recalls_of(visible(entries, lineage), run.execution_id)
+
+
+def _shown(told: ToldRecall) -> ShownRecall:
+    return ShownRecall(
+        step_key=told.step_key,
+        seq=told.seq,
+        at=from_us(told.at_us),
+        asked_by="policy" if told.tool is None else "model",
+        tool=told.tool,
+        message_id=told.message_id,
+        question=dict(told.question),
+        status=told.status,
+        answers=[dict(each) for each in told.answers],
+        withheld=dict(told.withheld),
+        recipe=told.recipe,
+        failure=told.failure,
+        duration_us=told.duration_us,
+    )
+
+
+def _place_of(told: ToldRecall) -> tuple[int | str, ...]:
+    return (told.seq,)
+
+
+ROUTES = [list_recalls, list_thread_recalls]
