@@ -1,11 +1,18 @@
-"""Migrating the state database: what state keeps in it, and what the API does."""
+"""Migrating: the state database, with what state and the API keep in it, and the memory database."""
+
+import logging
+
+from sqlalchemy.exc import SQLAlchemyError
 
 import app.migrations
 import state
+from workers.memory_side import memory_gaps, migrate_memory
 from workers.settings import Settings
 from workers.wiring import migrate_state
 
-__all__ = ["MigrationGap", "gaps", "migrate_all"]
+__all__ = ["MigrationGap", "all_gaps", "gaps", "migrate_all", "migrate_for_start"]
+
+_LOG = logging.getLogger("threadmark.schema")
 
 #: What has migrations of its own, and where its revision and the one needed are asked for.
 _PARTS = (
@@ -22,7 +29,22 @@ class MigrationGap(RuntimeError):
 
 
 def migrate_all(settings: Settings) -> None:
-    """Make the data directory and bring the state database to the head revisions. Blocks."""
+    """Make the data directory and bring both databases to the head revisions. Blocks."""
+    _migrate_state(settings)
+    migrate_memory(settings)
+
+
+def migrate_for_start(settings: Settings) -> None:
+    """Like `migrate_all`, but a memory that cannot be migrated is told and stops nothing: runs go on without it."""
+    _migrate_state(settings)
+    try:
+        migrate_memory(settings)
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        _LOG.warning("memory is not migrated, and not there until it is: %s", reason)
+
+
+def _migrate_state(settings: Settings) -> None:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     migrate_state(settings)
     engine = state.open_engine(settings.state_database_url, write=True)
@@ -33,7 +55,7 @@ def migrate_all(settings: Settings) -> None:
 
 
 def gaps(settings: Settings) -> list[str]:
-    """What the database lacks, a phrase for each part that is behind; it is read and not changed. Blocks."""
+    """What the state database lacks, a phrase for each part that is behind; it is read and not changed. Blocks."""
     engine = state.open_engine(settings.state_database_url, write=False)
     try:
         return [
@@ -43,3 +65,8 @@ def gaps(settings: Settings) -> list[str]:
         ]
     finally:
         engine.dispose()
+
+
+def all_gaps(settings: Settings) -> list[str]:
+    """What either database lacks. Blocks."""
+    return [*gaps(settings), *memory_gaps(settings)]

@@ -13,16 +13,24 @@ _LOG = logging.getLogger("threadmark.http")
 
 
 class Readiness:
-    """Remembers the last probe for KEEP_S; those who ask at the same time share one."""
+    """Remembers the last probe for KEEP_S; those who ask at the same time share one. `what` names it in the log."""
 
-    def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        timeout_s: float = TIMEOUT_S,
+        what: str = "the database",
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._what = what
         self._monotonic = monotonic
         self._asked_at = float("-inf")
         self._answer = False
         self._lock = asyncio.Lock()
 
     async def ask(self, probe: Callable[[], Awaitable[bool]]) -> bool:
-        """Whether the probe succeeded within TIMEOUT_S, now or less than KEEP_S ago."""
+        """Whether the probe succeeded within its time, now or less than KEEP_S ago."""
         async with self._lock:
             if self._monotonic() - self._asked_at >= KEEP_S:
                 self._answer = await self._probe(probe)
@@ -31,8 +39,8 @@ class Readiness:
 
     async def _probe(self, probe: Callable[[], Awaitable[bool]]) -> bool:
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(self._timeout_s):
                 return await probe()
         except Exception:
-            _LOG.warning("the database does not answer", exc_info=True)
+            _LOG.warning("%s does not answer", self._what, exc_info=True)
             return False

@@ -15,6 +15,9 @@ from workers.settings import Settings
 
 __all__ = ["Resources"]
 
+#: A memory that hangs must not hold up what balancers ask.
+MEMORY_TIMEOUT_S = 1.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
@@ -25,6 +28,7 @@ class Resources:
         monotonic: Seconds that never step back.
         metrics: Where metrics are counted; one registry per application.
         readiness: What `/ready` last found.
+        memory_readiness: What it last found of memory, without which the server is ready all the same.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
 
@@ -33,6 +37,7 @@ class Resources:
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     readiness: Readiness = field(default_factory=Readiness)
+    memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))
 
     @property
     def settings(self) -> Settings:

@@ -9,6 +9,8 @@ from memory.admission import Hold, Selector
 from memory.archive import Imported
 from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict
 from memory.block import NOTICE, block
+from memory.change import Change
+from memory.choice import choose_embedder, owned_index, server_index
 from memory.database import Database
 from memory.embedder import Embedder
 from memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
@@ -29,16 +31,16 @@ from memory.errors import (
 from memory.extraction import Extraction, ExtractionFailed, Extractor, extract
 from memory.filters import Filter, parse_filter
 from memory.index import Index
+from memory.index_claimed import ClaimedIndex
 from memory.index_edge import EdgeIndex
 from memory.index_memory import MemoryIndex
-from memory.index_server import ServerIndex
 from memory.items import Item, Items
-from memory.migrations import migrate
+from memory.migrations import current_revision, head_revision, migrate
 from memory.provenance import Evidence, Origin, Role, Trust
 from memory.rebuild import Agreement
 from memory.recall import Answer, Answers, Include, Question, Withheld
 from memory.recipe import CURRENT, Recipe
-from memory.recollection import Change, Recollection
+from memory.recollection import Recollection
 from memory.scope import Scope
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "CannotUndo",
     "Cardinality",
     "Change",
+    "ClaimedIndex",
     "Closing",
     "Database",
     "Disposition",
@@ -91,7 +94,6 @@ __all__ = [
     "Scope",
     "ScopeRefused",
     "Selector",
-    "ServerIndex",
     "Trust",
     "Unavailable",
     "UnknownAssertion",
@@ -100,7 +102,12 @@ __all__ = [
     "Withheld",
     "WordLlamaEmbedder",
     "block",
+    "choose_embedder",
+    "current_revision",
     "extract",
+    "head_revision",
     "migrate",
+    "owned_index",
     "parse_filter",
+    "server_index",
 ]

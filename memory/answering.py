@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from uuid import uuid4
@@ -138,8 +139,9 @@ class Answering:
     async def _probe(self, question: Question, asked: Sequence[str], space: Space | None) -> Probe:
         words: dict[int, float] = {}
         if isinstance(self._embedder, KnowsRelatedWords):
-            related = await self._embedder.related(question.text)
-            words = {dimension(term): weight for term, weight in related.items()}
+            with suppress(EmbedderFailed):
+                related = await self._embedder.related(question.text)
+                words = {dimension(term): weight for term, weight in related.items()}
         probe = Probe(terms=words | dict.fromkeys((dimension(term) for term in asked), 1.0))
         if space is None or not self._indexer.can_embed(space):
             return probe

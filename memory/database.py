@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from memory.errors import Unavailable
 
@@ -17,6 +17,7 @@ __all__ = ["Database", "open_engine"]
 READER_COUNT = 4
 BATCH_COUNT_MAX = 64
 BUSY_TIMEOUT_MS = 5_000
+CONNECT_TIMEOUT_S = 5
 #: A write that met another process's (a unique index, a deadlock) sees its result when it is tried again.
 CONFLICT_ATTEMPT_MAX = 8
 T = TypeVar("T")
@@ -31,7 +32,8 @@ def open_engine(url: str, *, write: bool) -> Engine:
     """
     if make_url(url).get_backend_name() != "sqlite":
         isolation = "READ COMMITTED" if write else "REPEATABLE READ"
-        return create_engine(url, isolation_level=isolation, pool_pre_ping=True)
+        waits = {"connect_timeout": CONNECT_TIMEOUT_S}
+        return create_engine(url, isolation_level=isolation, pool_pre_ping=True, connect_args=waits)
     engine = create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
 
     @event.listens_for(engine, "connect")
@@ -139,7 +141,8 @@ class Database:
             with connection.begin() as transaction:
                 result = query(connection)
                 transaction.rollback()
-        except OperationalError as error:
+        # A table that is missing (before the migration) is the one kind of error on SQLite, the other on PostgreSQL.
+        except (OperationalError, ProgrammingError) as error:
             raise Unavailable("the memory database cannot be read") from error
         return result
 

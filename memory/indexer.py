@@ -40,7 +40,8 @@ class Indexer:
 
     def start(self) -> None:
         """Keep draining in the background until `stop`."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-indexer")
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-indexer")
 
     def wake(self) -> None:
         """Something was written."""
@@ -65,11 +66,16 @@ class Indexer:
         return total
 
     async def _run(self) -> None:
+        said = ""
         while True:
             try:
                 await self.drain()
-            except Unavailable:
-                _LOG.warning("the index is behind and will be tried again", exc_info=True)
+                said = ""
+            except Unavailable as error:
+                # Once, and not twice a second for as long as it lasts.
+                if str(error) != said:
+                    said = str(error)
+                    _LOG.warning("the index is behind and will be tried again", exc_info=True)
             self._woken.clear()
             try:
                 await asyncio.wait_for(self._woken.wait(), REST_S)

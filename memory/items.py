@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memory.assertion import ITEM, Assertion, Cardinality, Draft
+from memory.change import Change
 from memory.errors import Refused
 from memory.filters import Filter
 from memory.item_filter import matches
 from memory.recall import Question
-from memory.recollection import Change, Recollection
+from memory.recollection import Recollection
 from memory.scope import Namespace, Scope
 from memory.values import canonical, check_json
 

@@ -4,16 +4,17 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from memory import accesses, erasing, reading, revising
 from memory.accesses import Access
 from memory.admission import Selector
 from memory.answering import Answering
 from memory.archive import Imported, exported, import_lines
-from memory.assertion import Assertion, Cardinality, Draft, Verdict
+from memory.assertion import Assertion, Draft, Verdict
 from memory.budget import estimated_tokens
+from memory.change import Change, by
 from memory.database import Database
+from memory.declarations import Declarations
 from memory.embedder import Embedder
 from memory.erasing import Erasure, Forget
 from memory.errors import IndexUnavailable, Refused, Unavailable
@@ -22,31 +23,19 @@ from memory.index import Index
 from memory.indexer import Indexer
 from memory.instants import FAR_US, to_us
 from memory.prepare import prepare
-from memory.provenance import Evidence, Trust
+from memory.provenance import Evidence
 from memory.quarantine import hold_source
 from memory.rebuild import Agreement, Rebuild
 from memory.recall import Answers, Question
 from memory.recipe import CURRENT, Recipe
 from memory.scope import Scope
-from memory.text import folded
-from memory.writing import declared, remember
+from memory.writing import remember
 
-__all__ = ["Change", "Recollection"]
+__all__ = ["Recollection"]
 
 DRAFT_COUNT_MAX = 1_000
 PAGE_COUNT_MAX = 1_000
 _LOG = logging.getLogger("threadmark.memory")
-
-
-class Change:
-    """Who changes a belief, and when."""
-
-    __slots__ = ("by", "now", "trust")
-
-    def __init__(self, *, by: str, now: datetime, trust: Trust = Trust.USER) -> None:
-        self.by = by
-        self.now = now
-        self.trust = trust
 
 
 class Recollection:
@@ -72,7 +61,7 @@ class Recollection:
         self._rebuild = Rebuild(database, index, embedder, self._indexer)
         self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
         self._clock = clock
-        self._cardinalities: dict[tuple[str, str], Cardinality] = {}
+        self._declarations = Declarations(database)
 
     async def open(self, *, background: bool = True) -> None:
         """Have a space that serves, take up erasures that were interrupted, and begin indexing in the background.
@@ -81,14 +70,36 @@ class Recollection:
         """
         now = self._clock()
         try:
-            await self._rebuild.ensure(to_us(now))
-            await self._rebuild.drop_retired()
+            await self.take_up_index(now=now)
         except Unavailable:
             _LOG.warning("memory opens without its index", exc_info=True)
+        await self.resume_erasures(now=now)
+        if background:
+            self.start_indexing()
+
+    async def check(self) -> None:
+        """Raises Unavailable when the database cannot be read."""
+        await self._database.read(erasing.unfinished)
+
+    async def take_up_index(self, *, now: datetime, repair: bool = False) -> None:
+        """Have a space that serves, filled; with `repair`, one that agrees with the database. Raises Unavailable."""
+        await self._rebuild.ensure(to_us(now))
+        await self._rebuild.drop_retired()
+        if repair:
+            await self.verify(repair=True)
+
+    def start_indexing(self) -> None:
+        """Bring the index up to date in the background, until `close`."""
+        self._indexer.start()
+
+    async def resume_erasures(self, *, now: datetime) -> None:
+        """Go on with every erasure that was interrupted."""
         for tenant_id, erasure_id in await self._database.read(erasing.unfinished):
             await self.resume_erasure(erasure_id, tenant_id=tenant_id, now=now)
-        if background:
-            self._indexer.start()
+
+    async def erasure(self, erasure_id: str, *, tenant_id: str) -> Erasure:
+        """How far an erasure is. Raises UnknownJob."""
+        return await self._database.read(partial(erasing.job, tenant_id=tenant_id, erasure_id=erasure_id))
 
     async def close(self) -> None:
         """End the background, then let go of index and database."""
@@ -104,7 +115,7 @@ class Recollection:
         """
         if not 0 < len(drafts) <= DRAFT_COUNT_MAX:
             raise Refused("items", f"has {len(drafts)} items; from 1 to {DRAFT_COUNT_MAX} are taken")
-        cardinalities = [await self._cardinality(draft, scope) for draft in drafts]
+        cardinalities = [await self._declarations.of(draft, scope.tenant_id) for draft in drafts]
         prepared = [
             (prepare(draft, scope, now, cardinality), cardinality)
             for draft, cardinality in zip(drafts, cardinalities, strict=True)
@@ -180,7 +191,7 @@ class Recollection:
         """End the belief in a statement; the ids of its versions. Raises UnknownAssertion, AlreadyRetracted."""
         await self.get(assertion_id, scope=scope)
         ended = await self._database.write(
-            lambda c: revising.retract(c, scope.tenant_id, assertion_id, reason=reason, **_by(change))
+            lambda c: revising.retract(c, scope.tenant_id, assertion_id, reason=reason, **by(change))
         )
         self._indexer.wake()
         return ended
@@ -188,14 +199,14 @@ class Recollection:
     async def undo(self, assertion_id: str, *, scope: Scope, change: Change) -> tuple[str, ...]:
         """Take back a supersession or a retraction; the ids believed again. Raises UnknownAssertion, CannotUndo."""
         await self.get(assertion_id, scope=scope)
-        restored = await self._database.write(lambda c: revising.undo(c, scope.tenant_id, assertion_id, **_by(change)))
+        restored = await self._database.write(lambda c: revising.undo(c, scope.tenant_id, assertion_id, **by(change)))
         self._indexer.wake()
         return restored
 
     async def approve(self, assertion_id: str, *, scope: Scope, change: Change) -> None:
         """Believe what was kept apart, and let what was untrusted last."""
         await self.get(assertion_id, scope=scope)
-        await self._database.write(lambda c: revising.approve(c, scope.tenant_id, assertion_id, **_by(change)))
+        await self._database.write(lambda c: revising.approve(c, scope.tenant_id, assertion_id, **by(change)))
         self._indexer.wake()
 
     async def quarantine(self, source: Selector, *, tenant_id: str, reason: str, now: datetime) -> tuple[str, int]:
@@ -237,7 +248,7 @@ class Recollection:
             await self._indexer.drain()
         except IndexUnavailable:
             _LOG.warning("an erasure waits for the index", exc_info=True)
-            return await self._database.read(partial(erasing.job, tenant_id=tenant_id, erasure_id=erasure_id))
+            return await self.erasure(erasure_id, tenant_id=tenant_id)
         gone = await self._database.read(partial(erasing.erased_ids, erasure_id=erasure_id))
         done = await self._database.write(
             partial(erasing.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
@@ -279,19 +290,3 @@ class Recollection:
         if repair:
             await self._indexer.drain()
         return found
-
-    async def _cardinality(self, draft: Draft, scope: Scope) -> Cardinality | None:
-        if draft.attribute is None:
-            return None
-        key = (scope.tenant_id, folded(draft.attribute))
-        if key not in self._cardinalities:
-            self._cardinalities[key] = await self._database.write(
-                partial(declared, tenant_id=scope.tenant_id, key=key[1], wanted=draft.cardinality)
-            )
-        if draft.cardinality not in {None, self._cardinalities[key]}:
-            raise Refused("cardinality", f"of this attribute was declared as {self._cardinalities[key].value!r}")
-        return self._cardinalities[key]
-
-
-def _by(change: Change) -> dict[str, Any]:
-    return {"by": change.by, "trust": change.trust, "now": to_us(change.now, "now")}

@@ -22,7 +22,11 @@ REPLAY_COUNT_MAX = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """Database, agents, models and clock of one worker process."""
+    """Database, agents, models and clock of one worker process.
+
+    Attributes:
+        recollection: Its calls raise `memory.Unavailable` while memory is down; None in a process that has no memory.
+    """
 
     database: Database
     journal: Journal
@@ -31,7 +35,7 @@ class Desk:
     feed: Feed
     data_dir: Path
     now: Callable[[], datetime]
-    recollection: Recollection | None = None  #: None: runs go on without a memory
+    recollection: Recollection | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
 

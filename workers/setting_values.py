@@ -15,6 +15,7 @@ __all__ = [
     "choice",
     "database_url",
     "directory",
+    "embedder",
     "hosts",
     "http_url",
     "name",
@@ -35,6 +36,7 @@ T = TypeVar("T")
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,30}")
 _REFERENCE = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}")
+_EMBEDDER = re.compile(r"wordllama|minilm|openai:[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,199}:[1-9][0-9]{0,4}")
 _SECRET = re.compile(r"[\x21-\x7e]+")
 _PORT_MAX = 65_535
 
@@ -119,6 +121,11 @@ def object_reference(text: str) -> str:
 def name(text: str) -> str:
     """The name of a model."""
     return _wanted(text, _NAME.fullmatch(text) is not None)
+
+
+def embedder(text: str) -> str:
+    """One that comes with the server, or a model of an endpoint with the length of its vectors."""
+    return _wanted(text, _EMBEDDER.fullmatch(text) is not None)
 
 
 def secret(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from workers.setting_values import WrongValue
 
-__all__ = ["SettingsRefused", "Variable"]
+__all__ = ["SettingsRefused", "Variable", "not_shown"]
 
 
 class SettingsRefused(ValueError):
@@ -50,3 +50,8 @@ class Variable:
             raise SettingsRefused(
                 f"{self.name} is {self.shown(text)}, but must be {self.allowed}; for example {self.name}={self.example}"
             ) from error
+
+
+def not_shown(_text: str) -> str:
+    """What is said of a value that may be a secret."""
+    return "not usable (its value is not shown)"

@@ -18,16 +18,13 @@ from workers.setting_values import (
     shown_url,
     whole,
 )
-from workers.setting_variable import SettingsRefused, Variable
+from workers.setting_variable import SettingsRefused, Variable, not_shown
+from workers.setting_variables_memory import MEMORY_VARIABLES
 
 __all__ = ["OFFLINE_MODEL", "VARIABLES", "SettingsRefused", "Variable"]
 
 #: The model that needs no key and no network.
 OFFLINE_MODEL = "offline"
-
-
-def _not_shown(_text: str) -> str:
-    return "not usable (its value is not shown)"
 
 
 VARIABLES: tuple[Variable, ...] = (
@@ -73,17 +70,6 @@ VARIABLES: tuple[Variable, ...] = (
         shown=shown_url,
     ),
     Variable(
-        name="THREADMARK_MEMORY_DATABASE_URL",
-        field="memory_database_url",
-        default=None,
-        shown_default="`sqlite:///DATA_DIR/memory.db`",
-        read_value=database_url,
-        allowed="sqlite:///path or postgresql://user:password@host:port/name",
-        example="postgresql://threadmark:…@db.internal:5432/memory",
-        meaning="The database of memories. It may be down while runs go on.",
-        shown=shown_url,
-    ),
-    Variable(
         name="THREADMARK_REDIS_URL",
         field="redis_url",
         default=None,
@@ -104,17 +90,7 @@ VARIABLES: tuple[Variable, ...] = (
         example="yes",
         meaning="Whether `threadmark serve` moves runs too; `auto`: unless THREADMARK_REDIS_URL says that others do.",
     ),
-    Variable(
-        name="THREADMARK_QDRANT_URL",
-        field="qdrant_url",
-        default=None,
-        shown_default="none: the index stays in the process",
-        read_value=http_url,
-        allowed="http://host:port or https://host:port",
-        example="http://127.0.0.1:6333",
-        meaning="The server of the memory index.",
-        shown=shown_url,
-    ),
+    *MEMORY_VARIABLES,
     Variable(
         name="THREADMARK_AGENTS",
         field="agents",
@@ -144,7 +120,7 @@ VARIABLES: tuple[Variable, ...] = (
         allowed="a key without spaces or line breaks",
         example="sk-example",
         meaning="The key of the model's provider. It is never logged, journaled or shown.",
-        shown=_not_shown,
+        shown=not_shown,
     ),
     Variable(
         name="OPENAI_BASE_URL",

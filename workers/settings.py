@@ -22,10 +22,15 @@ class Settings:
     port: int
     data_dir: Path
     state_database_url: str = field(repr=False)
-    memory_database_url: str = field(repr=False)
     redis_url: str | None = field(repr=False)
     serve_worker: str
+    memory_database_url: str = field(repr=False)
     qdrant_url: str | None = field(repr=False)
+    qdrant_api_key: str | None = field(repr=False)
+    memory_index: str
+    embedder: str
+    embedder_url: str | None = field(repr=False)
+    recalls_kept_days: int
     agents: str
     model: str
     openai_api_key: str | None = field(repr=False)

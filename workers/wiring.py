@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+from memory import Recollection
 from state import (
     AdvisoryLocks,
     Database,
@@ -27,6 +28,7 @@ from workers.doorbell import Doorbell, LocalDoorbell
 from workers.feed import Feed
 from workers.feed_local import LocalFeed
 from workers.lease import Lease
+from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
 from workers.redis_link import Outage
 from workers.redis_side import open_side
@@ -47,6 +49,7 @@ class Resources:
     Attributes:
         worker: None in a process that only serves HTTP.
         doorbell: Rung after the commit of whatever a worker should see to, whichever process it is in.
+        memory: What keeps `recollection` up; its condition is for `/ready`.
         outages: The parts that Redis plays here, and how often each failed; none without Redis.
     """
 
@@ -59,7 +62,13 @@ class Resources:
     worker: Worker | None
     doorbell: Doorbell
     outages: tuple[Outage, ...]
+    memory: MemorySide
     now: Callable[[], datetime]
+
+    @property
+    def recollection(self) -> Recollection:
+        """Memory; its calls raise `memory.Unavailable` while it is down."""
+        return self.memory.recollection
 
     def now_us(self) -> int:
         """The process's clock, in epoch microseconds."""
@@ -103,6 +112,7 @@ async def open_resources(
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
         stack.push_async_callback(model.close)
         redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
+        memory = await stack.enter_async_context(open_memory(settings, now))
         desk = Desk(
             database=database,
             journal=Journal(database),
@@ -111,6 +121,7 @@ async def open_resources(
             feed=LocalFeed() if redis is None else redis.feed,
             data_dir=settings.data_dir,
             now=now,
+            recollection=memory.recollection,
         )
         worker = _worker(settings, desk, engine) if with_worker else None
         doorbell: Doorbell = LocalDoorbell(worker)
@@ -126,6 +137,7 @@ async def open_resources(
             worker=worker,
             doorbell=doorbell,
             outages=() if redis is None else redis.outages,
+            memory=memory,
             now=now,
         )
         if worker is not None:

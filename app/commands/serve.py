@@ -13,7 +13,7 @@ from app import logs
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
 from app.commands.common import Commands, command, settings_of
 from app.factory import create_app
-from app.migrating import gaps, migrate_all
+from app.migrating import gaps, migrate_for_start
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from app.version import VERSION
@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _prepare(settings: Settings) -> None:
     """An embedded database is migrated by the start; one that others share is migrated when its operator says so."""
     if settings.state_database_url.startswith("sqlite"):
-        migrate_all(settings)
+        migrate_for_start(settings)
         return
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     await_schema(partial(gaps, settings))

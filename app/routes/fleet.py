@@ -1,6 +1,9 @@
 """The fleet, for its operators: who works, what waits, what nobody can run, and whether the database does its work."""
 
+import asyncio
 import os
+from functools import partial
+from typing import Literal
 
 import msgspec
 from litestar import Response, get
@@ -9,6 +12,7 @@ from sqlalchemy import Connection
 import state
 from app import given
 from app.access import PUBLIC, Scope, needs
+from memory import Recollection
 
 __all__ = ["ROUTES", "Queue", "Queues", "Ready", "Worker", "Workers"]
 
@@ -48,9 +52,14 @@ class Queues(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Whether requests will be served: the database was written to and read from."""
+    """Whether requests will be served: the database was written to and read from.
+
+    `memory`: `ok`; `without_index`, where recall has the newest rows of the database alone; or `unavailable`. Runs go
+    on whatever it is, and it has no part in `ready`.
+    """
 
     ready: bool
+    memory: Literal["ok", "without_index", "unavailable"]
 
 
 @get("/admin/workers", opt=needs(Scope.OPERATOR))
@@ -94,8 +103,19 @@ async def ready(resources: given.Resources) -> Response[Ready]:
     def probe(connection: Connection) -> bool:
         return state.probe(connection, name)
 
-    done = await resources.readiness.ask(lambda: resources.database.write(probe))
-    return Response(Ready(ready=done), status_code=200 if done else 503)
+    done, has_memory = await asyncio.gather(
+        resources.readiness.ask(lambda: resources.database.write(probe)),
+        resources.memory_readiness.ask(partial(_has_memory, resources.wired.recollection)),
+    )
+    indexed: Literal["ok", "without_index"] = "ok" if resources.wired.memory.is_indexing else "without_index"
+    return Response(
+        Ready(ready=done, memory=indexed if has_memory else "unavailable"), status_code=200 if done else 503
+    )
+
+
+async def _has_memory(recollection: Recollection) -> bool:
+    await recollection.check()
+    return True
 
 
 ROUTES = [workers, queues, ready]

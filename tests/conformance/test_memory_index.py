@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from memory import EdgeIndex, Index, IndexUnavailable, MemoryIndex, ServerIndex
+from memory import EdgeIndex, Index, IndexUnavailable, MemoryIndex
+from memory.index_server import ServerIndex
 from tests.conformance.memory_index_spec import DIMENSION, MINE, SPACE, IndexSpec, entry, inside, probe
 
 

@@ -86,6 +86,12 @@ def test_what_is_set_is_what_counts(tmp_path: Path) -> None:
         ("THREADMARK_MEMORY_DATABASE_URL", "postgresql://h:99999/x"),
         ("THREADMARK_REDIS_URL", "http://h"),
         ("THREADMARK_QDRANT_URL", "qdrant:6333"),
+        ("THREADMARK_QDRANT_API_KEY", "two words"),
+        ("THREADMARK_MEMORY_INDEX", "server"),
+        ("THREADMARK_EMBEDDER", "large-1"),
+        ("THREADMARK_EMBEDDER", "openai:large-1:0"),
+        ("THREADMARK_EMBEDDER_URL", "localhost"),
+        ("THREADMARK_RECALLS_KEPT_DAYS", "0"),
         ("THREADMARK_AGENTS", "examples"),
         ("THREADMARK_AGENTS", "../agents:X"),
         ("THREADMARK_MODEL", "two words"),
@@ -133,6 +139,7 @@ def test_every_example_is_taken(variable: Variable) -> None:
         ("THREADMARK_QDRANT_URL", "https://q/?api_key=hunter2"),
         ("OPENAI_BASE_URL", "hunter2"),
         ("OPENAI_API_KEY", "hunter2 "),
+        ("THREADMARK_QDRANT_API_KEY", "hunter2 "),
     ],
 )
 def test_a_secret_is_not_repeated(name: str, value: str) -> None:

@@ -37,8 +37,12 @@ def test_migrate_makes_the_database_and_says_what_it_did(capsys: Capture, data_d
     code, out, _ = run(capsys, "migrate")
 
     assert (code, data_dir.stat().st_mode & 0o777) == (0, 0o700)
-    assert [line[:21] for line in out.splitlines()] == ["migrated: state is at", "migrated: app is at r"]
-    assert run(capsys, "migrate")[:2] == (0, "nothing to do: the state database is up to date\n")
+    assert [line[:21] for line in out.splitlines()] == [
+        "migrated: state is at",
+        "migrated: app is at r",
+        "migrated: memory is a",
+    ]
+    assert run(capsys, "migrate")[:2] == (0, "nothing to do: both databases are up to date\n")
 
 
 def test_a_database_that_is_behind_is_refused_with_the_command_that_helps(capsys: Capture) -> None:

@@ -1,0 +1,55 @@
+"""Indexes and embedders by what a deployment says of them, ready to use and not yet loaded."""
+
+from pathlib import Path
+
+from openai import AsyncOpenAI
+from sqlalchemy import make_url
+
+from memory.claim import FileClaim, SessionClaim
+from memory.embedder import Embedder
+from memory.embedders import MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder, minilm, wordllama
+from memory.embedders.lazy import LazyEmbedder
+from memory.index import Index
+from memory.index_claimed import ClaimedIndex
+
+__all__ = ["choose_embedder", "owned_index", "server_index"]
+
+SERVER_TIMEOUT_S = 10
+ENDPOINT_TIMEOUT_S = 30.0
+ENDPOINT_RETRY_COUNT_MAX = 2
+
+
+def owned_index(index: Index, database_url: str) -> ClaimedIndex:
+    """`index` for the one process over the memory database that gets the claim to it."""
+    url = make_url(database_url)
+    if url.get_backend_name() == "sqlite":
+        return ClaimedIndex(index, FileClaim(Path(f"{url.database}.index-owner")))
+    return ClaimedIndex(index, SessionClaim(database_url))
+
+
+def server_index(url: str, api_key: str | None) -> Index:
+    """The index on the Qdrant server at `url`."""
+    # Its client takes a second to import: only those who have a server pay for it.
+    from qdrant_client import AsyncQdrantClient  # noqa: PLC0415
+
+    from memory.index_server import ServerIndex  # noqa: PLC0415
+
+    client = AsyncQdrantClient(url=url, api_key=api_key, timeout=SERVER_TIMEOUT_S, check_compatibility=False)
+    return ServerIndex(client)
+
+
+def choose_embedder(kind: str, *, api_key: str | None, base_url: str | None) -> Embedder:
+    """`wordllama`, `minilm`, or `openai:<model>:<dimension>` of an endpoint. Nothing is loaded or called yet."""
+    if kind == "wordllama":
+        return LazyEmbedder(WordLlamaEmbedder.name, wordllama.DIMENSION, WordLlamaEmbedder)
+    if kind == "minilm":
+        return LazyEmbedder(MiniLmEmbedder.name, minilm.DIMENSION, MiniLmEmbedder)
+    _, _, rest = kind.partition(":")
+    model, _, dimension = rest.rpartition(":")
+    client = AsyncOpenAI(
+        api_key=api_key or "no-key-needed",
+        base_url=base_url,
+        timeout=ENDPOINT_TIMEOUT_S,
+        max_retries=ENDPOINT_RETRY_COUNT_MAX,
+    )
+    return OpenAiEmbedder(client, model=model, dimension=int(dimension))

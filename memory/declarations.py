@@ -1,0 +1,35 @@
+"""What an attribute of a tenant is declared as: one value, many, or events. Declared once, it does not change."""
+
+from functools import partial
+
+from memory.assertion import Cardinality, Draft
+from memory.database import Database
+from memory.errors import Refused
+from memory.text import folded
+from memory.writing import declared
+
+__all__ = ["Declarations"]
+
+
+class Declarations:
+    """The declarations that this process has met."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._known: dict[tuple[str, str], Cardinality] = {}
+
+    async def of(self, draft: Draft, tenant_id: str) -> Cardinality | None:
+        """The cardinality of the draft's attribute, declared by it if nobody did before; None without an attribute.
+
+        Raises Refused for a draft that says otherwise than was declared.
+        """
+        if draft.attribute is None:
+            return None
+        key = (tenant_id, folded(draft.attribute))
+        if key not in self._known:
+            self._known[key] = await self._database.write(
+                partial(declared, tenant_id=tenant_id, key=key[1], wanted=draft.cardinality)
+            )
+        if draft.cardinality not in {None, self._known[key]}:
+            raise Refused("cardinality", f"of this attribute was declared as {self._known[key].value!r}")
+        return self._known[key]

@@ -1,0 +1,174 @@
+"""What a process has of memory: opened beside everything else, kept up in the background, and waited for by nobody.
+
+A memory that is down, not migrated yet, or whose index belongs to another process ends nothing: its calls raise
+Unavailable or answer from the database, and the side goes on trying.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory import (
+    ClaimedIndex,
+    Database,
+    EdgeIndex,
+    Index,
+    IndexUnavailable,
+    MemoryIndex,
+    Recollection,
+    Unavailable,
+    choose_embedder,
+    current_revision,
+    head_revision,
+    migrate,
+    owned_index,
+    server_index,
+)
+from workers.settings import Settings
+
+__all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
+
+INDEX_FOLDER = "memory-index"
+#: How often an index without an owner is claimed, and an erasure that waits for it is taken up.
+KEEP_S = 2.0
+#: How long a start waits for memory to be ready; then it goes on without.
+START_S = 5.0
+SWEEP_EVERY_S = 24 * 60 * 60.0
+_LOG = logging.getLogger("threadmark.memory")
+
+
+def migrate_memory(settings: Settings) -> None:
+    """Bring the memory database to the head revision. Blocks."""
+    migrate(settings.memory_database_url)
+
+
+def memory_gaps(settings: Settings) -> list[str]:
+    """What the memory database lacks; it is read and not changed. Blocks."""
+    at, needed = current_revision(settings.memory_database_url), head_revision()
+    return [] if at == needed else [f"memory is at revision {at}, needed is {needed}"]
+
+
+def new_recollection(settings: Settings, now: Callable[[], datetime]) -> tuple[Recollection, ClaimedIndex | None]:
+    """Memory as the settings say, and its index if that takes a claim; nothing is read, loaded or called yet."""
+    index, owned = _index(settings)
+    embedder = choose_embedder(
+        settings.embedder,
+        api_key=settings.openai_api_key,
+        base_url=settings.embedder_url or settings.openai_base_url,
+    )
+    return Recollection(Database.open(settings.memory_database_url), index, embedder, clock=now), owned
+
+
+def _index(settings: Settings) -> tuple[Index, ClaimedIndex | None]:
+    if settings.memory_index == "auto" and settings.qdrant_url is not None:
+        return server_index(settings.qdrant_url, settings.qdrant_api_key), None
+    embedded: Index = (
+        MemoryIndex() if settings.memory_index == "memory" else EdgeIndex(settings.data_dir / INDEX_FOLDER)
+    )
+    owned = owned_index(embedded, settings.memory_database_url)
+    return owned, owned
+
+
+class MemorySide:
+    """A recollection and its upkeep."""
+
+    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._now = now
+        self.recollection, self._owned = new_recollection(settings, now)
+        self._has_schema = self._is_indexing = False
+        self._swept_s: float | None = None
+        self._tried = asyncio.Event()
+        self._said = ""
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin the upkeep, and wait for its first round, but not for long."""
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-upkeep")
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._tried.wait(), START_S)
+
+    async def close(self) -> None:
+        """End the upkeep and let go of everything."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self.recollection.close()
+
+    @property
+    def is_indexing(self) -> bool:
+        """Whether this process can ask the index; one that cannot answers from the newest rows of the database."""
+        return self._is_indexing
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._round()
+                self._said = ""
+            except (Unavailable, SQLAlchemyError, OSError) as error:
+                self._say(f"memory is not whole: {_line(error)}")
+            except Exception:
+                # The edge of this task: a defect in the upkeep of memory must not be silent, nor end it.
+                _LOG.exception("the upkeep of memory failed")
+            self._tried.set()
+            await asyncio.sleep(KEEP_S)
+
+    async def _round(self) -> None:
+        if not self._has_schema:
+            if gaps := await asyncio.to_thread(memory_gaps, self._settings):
+                self._say(f"waiting for the schema ({'; '.join(gaps)}): `threadmark migrate` brings it")
+                return
+            self._has_schema = True
+        await self._own_index()
+        await self.recollection.resume_erasures(now=self._now())
+        if self._swept_s is None or time.monotonic() - self._swept_s >= SWEEP_EVERY_S:
+            self._swept_s = time.monotonic()
+            await self._sweep()
+
+    async def _own_index(self) -> None:
+        """Have the index brought up to date by this process, if it is this process's to do."""
+        if self._owned is not None:
+            try:
+                await self._owned.take()
+            except IndexUnavailable as error:
+                self._is_indexing = False
+                self._say(str(error))
+                return
+        if not self._is_indexing:
+            # Another machine may have owned the index of a database on a server meanwhile, with files of its own.
+            repair = self._owned is not None and not self._settings.memory_database_url.startswith("sqlite")
+            await self.recollection.take_up_index(now=self._now(), repair=repair)
+            self.recollection.start_indexing()
+            self._is_indexing = True
+
+    async def _sweep(self) -> None:
+        now = self._now()
+        before = now - timedelta(days=self._settings.recalls_kept_days)
+        if count := await self.recollection.sweep(now=now, recalls_before=before):
+            _LOG.info("swept %d assertions that had expired", count)
+
+    def _say(self, sentence: str) -> None:
+        # Once, and not with every round for as long as it lasts.
+        if sentence != self._said:
+            self._said = sentence
+            _LOG.warning(sentence)
+
+
+@asynccontextmanager
+async def open_memory(settings: Settings, now: Callable[[], datetime]) -> AsyncIterator[MemorySide]:
+    """Memory, for as long as the block lasts."""
+    side = MemorySide(settings, now)
+    try:
+        await side.start()
+        yield side
+    finally:
+        await side.close()
+
+
+def _line(error: Exception) -> str:
+    return str(getattr(error, "orig", None) or error.__cause__ or error).strip().splitlines()[0]
