@@ -88,6 +88,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
         logging_config=None,
         debug=False,
     )
+    resources.metrics.register(resources.fleet_metrics)
     if resources.wired.outages:
         resources.metrics.register(RedisMetrics(resources.wired.outages))
     check_declared(app)

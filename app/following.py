@@ -34,8 +34,8 @@ PAUSE_S = 0.02
 
 
 def is_over(run: Run | None) -> bool:
-    """Whether nothing more comes by itself: it has ended, it is gone, or a person has to settle its doubt."""
-    return run is None or run.status in SETTLED or run.parked is ParkReason.IN_DOUBT
+    """Whether nothing more comes by itself: it has ended, it is gone, or it is parked until a person sees to it."""
+    return run is None or run.status in SETTLED or run.parked in (ParkReason.IN_DOUBT, ParkReason.QUARANTINED)
 
 
 async def until_over(wired: Resources, run: Run) -> AsyncGenerator[None, None]:

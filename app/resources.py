@@ -8,6 +8,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
+from app.fleet_metrics import FleetMetrics
 from app.readiness import Readiness
 from state import Database
 from workers import wiring
@@ -27,6 +28,7 @@ class Resources:
         wired: What every process of the deployment has open: databases, journal, agents, the desk.
         monotonic: Seconds that never step back.
         metrics: Where metrics are counted; one registry per application.
+        fleet_metrics: What `/metrics` last read of the fleet.
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
@@ -36,6 +38,7 @@ class Resources:
     monotonic: Callable[[], float] = time.monotonic
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    fleet_metrics: FleetMetrics = field(default_factory=FleetMetrics)
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))
 

@@ -1,6 +1,6 @@
 """Starting a run, and what its caller hears of it: the run at once, its events, or what it came to."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,7 @@ from app.resources import Resources
 from app.wire.places import START
 from app.wire.run_request import StatelessRunBody, Wish, read_wish
 from app.wire.runs import run_path, run_to_wire
-from state import Acceptance, KeyInProgress, Receipt, Reply, Run, get_run, new_id, store_reply
+from state import Acceptance, KeyInProgress, Receipt, Reply, Run, get_run, new_id, served_routes, store_reply
 
 __all__ = ["Starter", "created"]
 
@@ -35,10 +35,12 @@ class Starter:
 
     async def create(self, body: StatelessRunBody) -> Response[bytes]:
         """Accept the run and show it."""
-        receipt = None if self.request_key is None else self.request_key.receipt(created)
+        served = await self.resources.database.read(served_routes)
+        receipt = None if self.request_key is None else self.request_key.receipt(partial(created, served=served))
         _, acceptance = await self._accept(body, receipt)
         if acceptance.run is not None:
-            return json_answer(run_to_wire(acceptance.run), headers={"content-location": run_path(acceptance.run)})
+            shown = run_to_wire(acceptance.run, served)
+            return json_answer(shown, headers={"content-location": run_path(acceptance.run)})
         return _replayed(acceptance)
 
     async def stream(self, body: StatelessRunBody) -> Response[None]:
@@ -105,9 +107,9 @@ class Starter:
         return body
 
 
-def created(run: Run) -> tuple[int, bytes]:
-    """The answer that creates a run."""
-    return 200, msgspec.json.encode(run_to_wire(run))
+def created(run: Run, *, served: Collection[str]) -> tuple[int, bytes]:
+    """The answer that creates a run; `served` are the routes of the live workers."""
+    return 200, msgspec.json.encode(run_to_wire(run, served))
 
 
 def _replayed(acceptance: Acceptance) -> Response[bytes]:

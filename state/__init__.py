@@ -56,7 +56,17 @@ from state.errors import (
     ThreadExists,
     ThreadGone,
 )
-from state.fleet import QueueDepth, WorkerSeen, list_workers, probe, queue_depths, unserved_routes
+from state.fleet import (
+    RATE_WINDOW_S,
+    QueueDepth,
+    WorkerSeen,
+    claim_lag_s,
+    list_workers,
+    probe,
+    queue_depths,
+    served_routes,
+    unserved_routes,
+)
 from state.fold import apply, fold
 from state.history import History, Origin, read_history, transcripts
 from state.ids import (
@@ -93,6 +103,7 @@ from state.runs import (
     get_wait,
     list_runs,
     list_waits,
+    redrive,
     resolve_doubt,
 )
 from state.screens import Line, numbered_run, read_lines, run_names
@@ -113,10 +124,12 @@ from state.threads import (
     sort_key,
 )
 from state.value import ValueRefused, check_text, plain, spell, unspell
+from state.writer import is_away
 
 __all__ = [
     "FAR_US",
     "MOVES",
+    "RATE_WINDOW_S",
     "ROOT",
     "SETTLED",
     "SORTS",
@@ -218,6 +231,7 @@ __all__ = [
     "check_text",
     "checkpoint_id_of",
     "claim",
+    "claim_lag_s",
     "claim_run",
     "copy_thread",
     "count_threads",
@@ -237,6 +251,7 @@ __all__ = [
     "give_back",
     "head_revision",
     "idempotency_key_of",
+    "is_away",
     "is_sqlite",
     "kind_of",
     "label_thread",
@@ -264,10 +279,12 @@ __all__ = [
     "read_leaves",
     "read_lines",
     "recall_step",
+    "redrive",
     "resolve_doubt",
     "run_names",
     "search_threads",
     "seq_of_checkpoint",
+    "served_routes",
     "sort_key",
     "spell",
     "steps_of",

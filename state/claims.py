@@ -4,16 +4,18 @@ All lease arithmetic is done by the database and by its clock. A claim raises th
 still sends is refused.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from state import statements, tables
-from state.instants import database_now_us
+from state.entry import Failure
+from state.instants import FAR_US, database_now_us
 from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
-from state.run import RunStatus
+from state.run import ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "Claim",
@@ -38,6 +40,7 @@ class Claim:
     run: Run
     thread: Thread
     answers: tuple[Wait, ...]  #: answers that the journal does not have yet
+    was_orphan: bool = False  #: taken over from a worker that has no live lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +75,12 @@ def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> 
     )
 
 
-def beat(connection: Connection, worker_id: str, ttl_s: float) -> bool:
-    """Renew a worker's lease; False when it was buried meanwhile."""
+def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int] | None = None) -> bool:
+    """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`); False when it was buried meanwhile."""
     renewed = connection.execute(
         update(tables.worker)
         .where(tables.worker.c.worker_id == worker_id)
-        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000))
+        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), **(counts or {}))
     )
     return renewed.rowcount == 1
 
@@ -119,10 +122,18 @@ def own(connection: Connection, worker_id: str) -> list[Held]:
     return [Held(run=row.number, thread=row.thread, fence=row.fence, inbox=row.inbox) for row in rows]
 
 
-def give_back(connection: Connection, held: Held, *, delay_us: int) -> bool:
-    """Let a thread go whose turn broke off; its run is due again after `delay_us`.
+def give_back(
+    connection: Connection,
+    held: Held,
+    *,
+    delay_us: int = 0,
+    failure: Failure | None = None,
+    back_off: Callable[[int], int | None] | None = None,
+) -> bool:
+    """Let a thread go whose turn broke off; its run is due again after `delay_us`. False when it was taken meanwhile.
 
-    False when the thread was taken meanwhile.
+    With a `failure` that the run is to blame for it is kept and counted: `back_off` says for how many microseconds the
+    run rests after so many turns in a row without progress, or None for a run that is quarantined.
     """
     let_go = connection.execute(
         update(tables.thread)
@@ -131,10 +142,23 @@ def give_back(connection: Connection, held: Held, *, delay_us: int) -> bool:
     )
     if let_go.rowcount != 1:
         return False
+    values: dict[str, Any] = {"due_at": database_now_us() + delay_us}
+    if failure is not None and back_off is not None:
+        counted = {"run_number": held.run, "of_thread": held.thread}
+        rest_us = back_off(connection.execute(statements.COUNT_ORPHAN, counted).scalar_one())
+        document = msgspec.json.encode(failure).decode()
+        values = {"error": document, "parked": ParkReason.BROKEN, "due_at": database_now_us() + (rest_us or 0)}
+        if rest_us is None:
+            values |= {"parked": ParkReason.QUARANTINED, "due_at": FAR_US}
+            connection.execute(
+                update(tables.thread)
+                .where(tables.thread.c.number == held.thread)
+                .values(status=ThreadStatus.ERROR, error=document)
+            )
     connection.execute(
         update(tables.run)
         .where(tables.run.c.number == held.run, tables.run.c.status == RunStatus.RUNNING)
-        .values(status=RunStatus.PENDING, due_at=database_now_us() + delay_us)
+        .values(status=RunStatus.PENDING, updated_at=database_now_us(), **values)
     )
     return True
 
@@ -173,7 +197,7 @@ def _take(
     held = connection.execute(statements.TAKE_THREADS, {"threads": threads, "worker_id": worker_id}).all()
     owned = {row.number: thread_of(row) for row in held}
     for run, thread in orphans:
-        connection.execute(statements.COUNT_ORPHAN, {"run": run, "head_seq": owned[thread].head_seq})
+        connection.execute(statements.COUNT_ORPHAN, {"run_number": run, "of_thread": thread})
     taken = {
         row.number: row for row in connection.execute(statements.TAKE_RUNS, {"runs": [run for run, _ in candidates]})
     }
@@ -183,6 +207,7 @@ def _take(
             run=run_of(taken[run], owned[thread].thread_id),
             thread=owned[thread],
             answers=tuple(each for each in answers if each.thread == thread),
+            was_orphan=(run, thread) in orphans,
         )
         for run, thread in candidates
     ]

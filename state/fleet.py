@@ -7,24 +7,46 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
-from state import tables
+from state import statements, tables
 from state.instants import database_now_us, from_us
+from state.portable import greatest
 from state.run import RunStatus
 
-__all__ = ["QueueDepth", "WorkerSeen", "list_workers", "probe", "queue_depths", "unserved_routes"]
+__all__ = [
+    "RATE_WINDOW_S",
+    "QueueDepth",
+    "WorkerSeen",
+    "claim_lag_s",
+    "list_workers",
+    "probe",
+    "queue_depths",
+    "served_routes",
+    "unserved_routes",
+]
+
+#: The time over which workers count their recent claims (seconds).
+RATE_WINDOW_S = 60
 
 _PROBE_TENANT = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSeen:
-    """An enrolled worker. `lease_left_s` below 0 means that nobody has buried it yet."""
+    """An enrolled worker. `lease_left_s` below 0 means that nobody has buried it yet.
+
+    What it counts is as old as its last heartbeat: claims since its start and, of these, orphans taken over; claims in
+    the last RATE_WINDOW_S seconds; and how long its event loop kept a call waiting (seconds).
+    """
 
     worker_id: str
     started_at: datetime
     lease_left_s: float
     agents: dict[str, str]  #: name -> version
     turn_count: int
+    claim_count: int
+    orphan_count: int
+    recent_claim_count: int
+    loop_lag_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +79,10 @@ def list_workers(connection: Connection) -> list[WorkerSeen]:
             lease_left_s=(row.lease_until - row.now) / 1_000_000,
             agents=msgspec.json.decode(row.agents, type=dict[str, str]),
             turn_count=row.turns,
+            claim_count=row.claim_count,
+            orphan_count=row.orphan_count,
+            recent_claim_count=row.recent_claim_count,
+            loop_lag_s=row.loop_lag_us / 1_000_000,
         )
         for row in rows
     ]
@@ -90,15 +116,36 @@ def queue_depths(connection: Connection) -> list[QueueDepth]:
     ]
 
 
+def claim_lag_s(connection: Connection) -> float:
+    """How long ago the run became claimable that has waited longest for nothing but a worker; 0 without one."""
+    run = tables.run.c
+    row = connection.execute(
+        select(func.min(greatest(run.due_at, run.updated_at)).label("since"), database_now_us().label("now"))
+        .join(tables.thread, tables.thread.c.number == run.thread)
+        .where(statements.CLAIMABLE)
+    ).one()
+    return 0.0 if row.since is None else max(0.0, (row.now - row.since) / 1_000_000)
+
+
+def served_routes(connection: Connection) -> frozenset[str]:
+    """Routes that a worker with a live lease serves: each of its agents, by name and by name@version."""
+    worker = tables.worker.c
+    live = connection.execute(select(worker.agents).where(worker.lease_until > database_now_us())).scalars()
+    agents = [msgspec.json.decode(each, type=dict[str, str]) for each in live]
+    return frozenset(
+        route for each in agents for name, version in each.items() for route in (name, f"{name}@{version}")
+    )
+
+
 def unserved_routes(connection: Connection, routes: Collection[str] | None = None) -> list[str]:
-    """Routes (of `routes`, or of all pending runs) that no live worker serves: their runs wait for a deploy."""
+    """Routes (of `routes`, or of all unfinished runs) that no live worker serves: their runs wait for a deploy."""
     if routes is None:
         run = tables.run.c
-        statement = select(run.route).where(run.status == RunStatus.PENDING, run.hidden.is_(False)).distinct()
-        routes = connection.execute(statement).scalars().all()
-    live = [each.agents for each in list_workers(connection) if each.lease_left_s > 0]
-    served = {route for agents in live for name, version in agents.items() for route in (name, f"{name}@{version}")}
-    return sorted(set(routes) - served)
+        unfinished = run.status.in_([RunStatus.PENDING, RunStatus.RUNNING])
+        routes = (
+            connection.execute(select(run.route).where(unfinished, run.hidden.is_(False)).distinct()).scalars().all()
+        )
+    return sorted(set(routes) - served_routes(connection))
 
 
 def probe(connection: Connection, name: str) -> bool:

@@ -30,6 +30,8 @@ class ParkReason(StrEnum):
 
     IN_DOUBT = "in_doubt"  #: the outcome of a `once` step is unknown; `resolve` settles it
     BACKOFF = "backoff"  #: an attempt failed; the next one is due at `due_at`
+    BROKEN = "broken"  #: its turn broke off; the next one is due at `due_at`
+    QUARANTINED = "quarantined"  #: its turns broke off again and again; an operator re-drives it
 
 
 class Multitask(StrEnum):

@@ -12,7 +12,7 @@ from state.accept import Acceptance, Offer, insert_run
 from state.cancel import cancel_active
 from state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
 from state.records import Run, RunRequest, Wait, run_of, wait_of
-from state.run import SETTLED, CancelAction, RunStatus, ThreadStatus
+from state.run import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "Answer",
@@ -24,6 +24,7 @@ __all__ = [
     "get_wait",
     "list_runs",
     "list_waits",
+    "redrive",
     "resolve_doubt",
 ]
 
@@ -162,6 +163,32 @@ def resolve_doubt(connection: Connection, run: Run, step_key: str, value: Any, a
         .where(tables.thread.c.number == run.thread)
         .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
     )
+
+
+def redrive(connection: Connection, run_id: str, now_us: int) -> Run:
+    """Let a run go on whose turns broke off: it is due at once, and what broke before counts no more.
+
+    Raises NotFound, and Conflict for a run that is not parked for that.
+    """
+    found = connection.execute(_runs().where(tables.run.c.run_id == run_id)).one_or_none()
+    if found is None:
+        raise NotFound("Run", run_id)
+    connection.execute(statements.LOCK_THREAD, {"thread": found.thread})
+    due = connection.execute(
+        update(tables.run)
+        .where(
+            tables.run.c.number == found.number,
+            tables.run.c.status == RunStatus.PENDING,
+            tables.run.c.parked.in_([ParkReason.BROKEN, ParkReason.QUARANTINED]),
+        )
+        .values(due_at=0, parked=None, orphaned=0, updated_at=now_us)
+    )
+    if due.rowcount != 1:
+        raise Conflict(
+            f"Run {run_id} is {found.status} and neither broken nor quarantined. One that has ended goes on by a run"
+            " without input on its thread."
+        )
+    return run_of(connection.execute(_runs().where(tables.run.c.run_id == run_id)).one())
 
 
 def _close(connection: Connection, wait: Wait, value: Any, actor: str, now_us: int) -> None:

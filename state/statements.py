@@ -13,6 +13,7 @@ from state.run import CancelAction, ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "ACTIVE",
+    "CLAIMABLE",
     "COUNT_ORPHAN",
     "DUE",
     "DUE_RUN",
@@ -44,8 +45,8 @@ _others = exists().where(
     )
 )
 _goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
-#: Entries that a turn writes before it makes progress: how it began.
-PROGRESS_COUNT = 2
+#: Entries that a turn writes before it makes progress: how it began, and what it intends.
+_BEGINNINGS = ("run_started", "turn_started", "step_intended")
 _UNFINISHED = [RunStatus.PENDING, RunStatus.RUNNING]
 #: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
 #: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
@@ -75,29 +76,32 @@ ORPHANS = (
     .with_for_update(of=_TAKEN, skip_locked=True)
 )
 
+#: Pending runs that are due, on threads that nobody owns and whose earlier runs have all ended: nothing but a worker
+#: is missing.
+CLAIMABLE = and_(
+    _run.status == RunStatus.PENDING,
+    _run.due_at <= database_now_us(),
+    _run.hidden.is_(False),
+    _thread.owner.is_(None),
+    ~exists().where(
+        and_(
+            _earlier.c.thread == _run.thread,
+            _earlier.c.number < _run.number,
+            _earlier.c.status.in_(_UNFINISHED),
+            _earlier.c.hidden.is_(False),
+        )
+    ),
+)
+
 _due = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
-    .where(
-        _run.status == RunStatus.PENDING,
-        _run.due_at <= database_now_us(),
-        _run.hidden.is_(False),
-        _run.route.in_(bindparam("routes", expanding=True)),
-        _thread.owner.is_(None),
-        ~exists().where(
-            and_(
-                _earlier.c.thread == _run.thread,
-                _earlier.c.number < _run.number,
-                _earlier.c.status.in_(_UNFINISHED),
-                _earlier.c.hidden.is_(False),
-            )
-        ),
-    )
+    .where(CLAIMABLE, _run.route.in_(bindparam("routes", expanding=True)))
     .order_by(_run.stamp, _run.number)
     .limit(bindparam("count_max"))
 )
 
-#: Pending runs on `routes` that are due, on threads that nobody owns and whose earlier runs have all ended.
+#: Those on `routes`.
 DUE = _due.with_for_update(of=_TAKEN, skip_locked=True)
 
 #: The same, if it is the run of this id.
@@ -144,14 +148,23 @@ INSERT_RUN = (
     .returning(tables.run)
 )
 
-#: An orphan is counted: again without progress (its journal has nothing but the last turn's beginning more), or anew.
+_progress = exists().where(
+    and_(
+        tables.entry.c.thread == bindparam("of_thread"),
+        tables.entry.c.seq > _run.orphan_seq,
+        tables.entry.c.kind.not_in(_BEGINNINGS),
+    )
+)
+
+#: A turn that did not end is counted: again without progress (the journal has nothing but beginnings more), or anew.
 COUNT_ORPHAN = (
     update(tables.run)
-    .where(_run.number == bindparam("run"))
+    .where(_run.number == bindparam("run_number"))
     .values(
-        orphaned=case((bindparam("head_seq") > _run.orphan_seq + PROGRESS_COUNT, 1), else_=_run.orphaned + 1),
-        orphan_seq=bindparam("head_seq"),
+        orphaned=case((_progress, 1), else_=_run.orphaned + 1),
+        orphan_seq=select(_thread.head_seq).where(_thread.number == bindparam("of_thread")).scalar_subquery(),
     )
+    .returning(_run.orphaned)
 )
 
 #: Runs begin a turn.

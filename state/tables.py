@@ -28,6 +28,11 @@ def _big(default: int = 0) -> Any:
     return Field(default=default, sa_column=Column(_BIG, nullable=False, default=default))
 
 
+def _count() -> Any:
+    # With a default of the database's own: workers of the version before insert rows without the column.
+    return Field(default=0, sa_column=Column(_BIG, nullable=False, default=0, server_default=text("0")))
+
+
 class Row(SQLModel):
     """Base of all rows of state."""
 
@@ -189,6 +194,10 @@ class WorkerRow(Row, table=True):
     lease_until: int = _big()
     started_at: int = _big()
     agents: str = "{}"
+    claim_count: int = _count()  #: since its start
+    orphan_count: int = _count()  #: of the claims, those that took over the work of the dead
+    recent_claim_count: int = _count()  #: in the last RATE_WINDOW_S seconds
+    loop_lag_us: int = _count()  #: how long its event loop kept a call waiting, at the last heartbeat
 
 
 def _table(model: type[SQLModel]) -> Table:

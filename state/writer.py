@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from state.append import Append, Outcome, append_batch, commit_appends
 from state.errors import OutcomeUnknown
 
-__all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer"]
+__all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer", "is_away"]
 
 BATCH_COUNT_MAX = 256
 #: How long a writer tries to reach a database that went away before its writes fail (seconds).
@@ -207,6 +207,13 @@ class Writer:
         if connection is not None:
             connection.invalidate()
             connection.close()
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether it was the database that failed (away, full, overloaded), and not what was asked of it."""
+    return isinstance(error, (OperationalError, InterfaceError, OutcomeUnknown, DatabaseClosed)) or (
+        isinstance(error, Exception) and _is_away(error)
+    )
 
 
 def _is_away(error: Exception) -> bool:

@@ -41,7 +41,7 @@ __all__ = [
 
 #: Code points of a question to memory; it takes no longer ones.
 QUESTION_LENGTH_MAX = 8_192
-#: Deaths of its workers, one after the other without progress, that a run may see.
+#: Turns, one after the other without progress, in which its worker may die or which may break off.
 ORPHAN_COUNT_MAX = 5
 
 
@@ -131,7 +131,9 @@ def _must_end(state: ThreadState, agent: ChatAgent, run: Run, execution: Executi
         return Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
     if run.orphaned > ORPHAN_COUNT_MAX:
         # A run without input on its thread goes on where this one stopped, once its operator knows why.
-        message = f"{run.orphaned} workers in a row died during this run without getting any further."
+        message = f"{run.orphaned} turns in a row of this run got no further: its worker died, or the turn broke off."
+        if run.failure is not None:
+            message += f" What broke the last one was {run.failure.error}: {run.failure.message}"
         return Settle(
             status=RunStatus.ERROR,
             thread_status=ThreadStatus.ERROR,

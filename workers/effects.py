@@ -35,7 +35,7 @@ from workers.remembering import hand_of
 from workers.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
 from workers.turn_journal import TurnJournal
 
-__all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool"]
+__all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool", "failure_of"]
 
 #: Longest result of a tool, as JSON in UTF-8; a longer one is the tool's error, and is not tried again.
 RESULT_BYTES_MAX = 1024 * 1024
@@ -130,7 +130,7 @@ class ModelCall:
         return StepFailed(
             step_key=self._action.step_key,
             attempt=self._action.attempt,
-            failure=_failure_of(error),
+            failure=failure_of(error),
             retry_at_us=0 if delay_s is None else self._desk.now_us() + round(delay_s * 1_000_000),
             final=delay_s is None,
         )
@@ -173,7 +173,7 @@ def _tool_failed(
     desk: Desk, tool: Tool, call: Call, execution: Execution, error: BaseException, began_us: int
 ) -> Entry:
     attempt = call.attempt(execution.turn_count)
-    failure = _failure_of(error)
+    failure = failure_of(error)
     if tool.effect is Effect.ONCE and not isinstance(error, (NonRetryable, RetryAfter)):
         # The tool did not say that nothing happened: a second call could do it twice.
         return ask(call, execution, "in_doubt")
@@ -196,7 +196,7 @@ def _is_stopped() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def _failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> Failure:
     """What went wrong as the journal keeps it: a sentence of a bounded length that any store can hold."""
     name = type(error).__name__
     message = str(error)[: FAILURE_LENGTH_MAX + 1] or name

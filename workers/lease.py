@@ -7,7 +7,7 @@ renew stops starting steps before its lease ends: `is_safe` turns false by the p
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sqlalchemy import Engine
 
@@ -36,16 +36,17 @@ class Lease:
         self._heartbeat_s = heartbeat_s
         self._liveness = liveness
         self._on_lost: Callable[[], None] = _nobody
+        self._counts: Callable[[], Mapping[str, int]] = dict
         self._renewed_at = 0.0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
 
-    def begin(self, agents: str, on_lost: Callable[[], None]) -> None:
+    def begin(self, agents: str, on_lost: Callable[[], None], counts: Callable[[], Mapping[str, int]] = dict) -> None:
         """Enrol the worker and start to renew; `on_lost` is called, in this thread, if it was declared dead.
 
-        Blocks for one commit.
+        `counts` is asked with every renewal. Blocks for one commit.
         """
-        self._on_lost, self._agents = on_lost, agents
+        self._on_lost, self._agents, self._counts = on_lost, agents, counts
         self._liveness.hold(self._worker_id)
         began = time.monotonic()
         with self._engine.begin() as connection:
@@ -89,8 +90,9 @@ class Lease:
 
     def _renew(self) -> None:
         self._liveness.refresh(self._worker_id)
+        counts = self._counts()
         with self._engine.begin() as connection:
-            kept = beat(connection, self._worker_id, self._ttl_s)
+            kept = beat(connection, self._worker_id, self._ttl_s, counts)
             if not kept:
                 enrol(connection, self._worker_id, self._ttl_s, self._agents)
         if not kept:

@@ -8,7 +8,7 @@ is safe: recorded steps are in the fold, so the next action is the one after the
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
 from state import (
@@ -47,8 +47,12 @@ _Running = asyncio.Task[Sequence[Entry]]
 class Turn:
     """Takes one turn of a claimed run."""
 
-    def __init__(self, desk: Desk, claim: Claim, agent: ChatAgent) -> None:
+    def __init__(
+        self, desk: Desk, claim: Claim, agent: ChatAgent, *, is_safe: Callable[[], bool] = lambda: True
+    ) -> None:
+        """`is_safe` says whether the worker's lease holds for long enough that a step may start."""
         self._desk = desk
+        self._is_safe = is_safe
         self._claim = claim
         self._agent = agent
         self._run = claim.run
@@ -66,6 +70,11 @@ class Turn:
     def run(self) -> int:
         """Number of the run that this turn moves."""
         return self._claim.run.number
+
+    @property
+    def fence(self) -> int:
+        """The number of the lease under which this turn is taken."""
+        return self._claim.thread.fence
 
     @property
     def attempt(self) -> int:
@@ -108,7 +117,8 @@ class Turn:
             action = next_action(journal.state, self._agent, self._run, fence=journal.fence, now_us=self._desk.now_us())
             match action:
                 case Note(entries):
-                    for entry in entries:
+                    # Not an intent either: one that nobody acts on would be a doubt for whoever comes next.
+                    for entry in entries if self._may_start() else ():
                         journal.note(entry)
                 case Recall() | CallModel() | Perform():
                     if await self._is_ready(journal):
@@ -126,9 +136,21 @@ class Turn:
         raise RuntimeError(f"run {self.run_id} did not end within {ACTION_COUNT_MAX} actions")
 
     async def _is_ready(self, journal: TurnJournal) -> bool:
-        """Put everything on disk; False when something came from outside, and what is next has to be chosen again."""
+        """Put everything on disk; False when what is next may not start.
+
+        Something came from outside, and what is next has to be chosen again; or the lease was not renewed in time.
+        """
         await journal.flush()
-        return not await self._look(journal)
+        if await self._look(journal):
+            return False
+        return self._may_start()
+
+    def _may_start(self) -> bool:
+        """Whether the lease holds for long enough; if not, the thread is let go, and whoever takes it goes on."""
+        if not self._is_safe():
+            _LOG.warning("run %s is let go: the worker's lease is not safe any more", self.run_id)
+            self._released = True
+        return not self._released
 
     async def _perform(self, journal: TurnJournal, action: Recall | CallModel | Perform) -> None:
         match action:

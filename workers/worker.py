@@ -11,12 +11,15 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
-from state import Claim, Held, claim, claim_run, give_back, new_id, next_due_us, own, prune, purge_expired
+from state import Claim, Failure, Held, claim, claim_run, give_back, new_id, next_due_us, own, prune, purge_expired
+from workers.breaks import blamed, rest_us
 from workers.desk import Desk
 from workers.lease import Lease
+from workers.pulse import Pulse
 from workers.turn import Turn
 
 __all__ = ["Pace", "Worker", "new_worker_id"]
@@ -60,6 +63,8 @@ class Worker:
         self._purge_due = 0.0
         self._listen_due = 0.0
         self._suspicious = False
+        self._broken: dict[tuple[int, int], Failure] = {}  #: by run and fence: what its turn broke off with
+        self._pulse = Pulse()
 
     async def start(self) -> None:
         """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
@@ -69,7 +74,8 @@ class Worker:
         def lost() -> None:
             loop.call_soon_threadsafe(self.let_go)
 
-        await asyncio.to_thread(self._lease.begin, agents, lost)
+        self._pulse.watch(loop)
+        await asyncio.to_thread(self._lease.begin, agents, lost, self._pulse.counts)
         self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
 
     def ring(self) -> None:
@@ -178,11 +184,13 @@ class Worker:
         active = {turn.run for turn in self._turns.values()}
         for stray in [each for each in held if each.run not in active]:
             await self._desk.database.write(self._returning(stray), repeatable=True)
+        self._broken.clear()
         self._suspicious = False
 
     def _returning(self, stray: Held) -> Callable[[Connection], bool]:
         delay_us = round(self._pace.sweep_s * 1_000_000)
-        return lambda connection: give_back(connection, stray, delay_us=delay_us)
+        failure = self._broken.get((stray.run, stray.fence))
+        return partial(give_back, held=stray, delay_us=delay_us, failure=failure, back_off=rest_us)
 
     async def _listen(self) -> None:
         """Look for what came from outside for the turns that are being taken, and that no notice told of."""
@@ -212,6 +220,7 @@ class Worker:
             self._suspicious = True
             return
         if claimed is not None:
+            self._pulse.claimed([claimed], orphan_count=0)
             self._take(claimed)
 
     async def _claim(self) -> bool:
@@ -224,6 +233,7 @@ class Worker:
                     connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
                 )
             )
+            self._pulse.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))
             for each in claims:
                 self._take(each)
         return bool(claims)
@@ -232,7 +242,7 @@ class Worker:
         agent = self._desk.registry.find(claimed.run.assistant)
         if agent is None:
             raise LookupError(f"claimed a run of {claimed.run.assistant!r}, which this worker does not have")
-        turn = Turn(self._desk, claimed, agent)
+        turn = Turn(self._desk, claimed, agent, is_safe=lambda: self._lease.is_safe)
         task = asyncio.create_task(turn.take(), name=f"turn {claimed.run.run_id}")
         self._turns[task] = turn
         task.add_done_callback(self._ended)
@@ -244,6 +254,8 @@ class Worker:
         if task.cancelled() or error is not None:
             _LOG.error("turn of run %s broke off", turn.run_id, exc_info=error)
             self._suspicious = True
+            if (failure := blamed(error)) is not None:
+                self._broken[turn.run, turn.fence] = failure
         # The next run of the thread, or the next turn of a parked run, may be due already.
         self._bell.set()
 

@@ -6,36 +6,46 @@ from functools import partial
 from typing import Literal
 
 import msgspec
-from litestar import Response, get
+from litestar import Response, get, post
+from litestar.params import JSONBody
 from sqlalchemy import Connection
 
 import state
 from app import given
 from app.access import PUBLIC, Scope, needs
+from app.path_ids import uuid_of
+from app.wire.runs import ShownRun, run_to_wire
 from memory import Recollection
 
-__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Worker", "Workers"]
+__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Redrive", "Worker", "Workers"]
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A worker process. `lease_left_s` at 0 or below: dead, and about to be buried by the others."""
+    """A worker process. `lease_left_s` at 0 or below: dead, and about to be buried by the others.
+
+    Counts are as old as its last heartbeat: `claim_count` and, of these, `orphan_count` taken over from the dead since
+    it started; `loop_lag_s`: how long its event loop kept a call waiting.
+    """
 
     worker_id: str
     started_at: str
     lease_left_s: float
     agents: dict[str, str]
     turn_count: int
+    claim_count: int
+    orphan_count: int
+    loop_lag_s: float
 
 
 class Workers(msgspec.Struct, frozen=True):
-    """The workers, and the routes (agent, or agent@version) of pending runs that none of them can run."""
+    """The workers, and the routes (agent, or agent@version) of unfinished runs that none of them can run."""
 
     workers: list[Worker]
     unserved: list[str]
 
 
 class Queue(msgspec.Struct, frozen=True):
-    """Unfinished runs of one route. `parked`: what they wait for (`in_doubt`, `backoff`), if anything."""
+    """Unfinished runs of one route. `parked`: what they wait for, as runs say it, if anything."""
 
     route: str
     status: str
@@ -45,10 +55,24 @@ class Queue(msgspec.Struct, frozen=True):
 
 
 class Queues(msgspec.Struct, frozen=True):
-    """All queues, and the age of the oldest pending run that waits for nothing but a worker."""
+    """All queues.
+
+    `oldest_pending_age_s`: since the oldest pending run was accepted that is not parked. `lag_s`: for how long the run
+    has been claimable that has waited longest for nothing but a worker. `claims_per_s`: over the last
+    `claims_window_s` seconds, by the workers that are enrolled now.
+    """
 
     queues: list[Queue]
     oldest_pending_age_s: float
+    lag_s: float
+    claims_per_s: float
+    claims_window_s: int
+
+
+class Redrive(msgspec.Struct, forbid_unknown_fields=True):
+    """The run that may go on."""
+
+    run_id: str
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -75,6 +99,9 @@ async def workers(resources: given.Resources) -> Workers:
                 lease_left_s=round(each.lease_left_s, 3),
                 agents=each.agents,
                 turn_count=each.turn_count,
+                claim_count=each.claim_count,
+                orphan_count=each.orphan_count,
+                loop_lag_s=round(each.loop_lag_s, 6),
             )
             for each in seen
         ],
@@ -85,14 +112,34 @@ async def workers(resources: given.Resources) -> Workers:
 @get("/admin/queues", opt=needs(Scope.OPERATOR))
 async def queues(resources: given.Resources) -> Queues:
     """Unfinished runs by route and status, over all tenants."""
-    depths = await resources.database.read(state.queue_depths)
+    depths, seen, lag_s = await resources.database.read(
+        lambda connection: (
+            state.queue_depths(connection),
+            state.list_workers(connection),
+            state.claim_lag_s(connection),
+        )
+    )
     waiting = [each.oldest_age_s for each in depths if each.status == "pending" and each.parked is None]
     return Queues(
         queues=[
             Queue(each.route, each.status, each.parked, each.count, round(each.oldest_age_s, 3)) for each in depths
         ],
         oldest_pending_age_s=round(max(waiting, default=0.0), 3),
+        lag_s=round(lag_s, 3),
+        claims_per_s=round(sum(each.recent_claim_count for each in seen) / state.RATE_WINDOW_S, 3),
+        claims_window_s=state.RATE_WINDOW_S,
     )
+
+
+@post("/admin/redrive", opt=needs(Scope.OPERATOR), status_code=200)
+async def redrive(data: JSONBody[Redrive], resources: given.Resources) -> ShownRun:
+    """Let a run of any tenant go on that is `broken` or `quarantined`: at once, and with its breaks counted anew."""
+    wanted, now_us = uuid_of("run", data.run_id), resources.wired.now_us()
+    run, served = await resources.database.write(
+        lambda connection: (state.redrive(connection, wanted, now_us), state.served_routes(connection))
+    )
+    resources.wired.doorbell.ring(run.run_id, run.attempts + 1)
+    return run_to_wire(run, served)
 
 
 @get("/ready", opt=PUBLIC)
@@ -118,4 +165,4 @@ async def _has_memory(recollection: Recollection) -> bool:
     return True
 
 
-ROUTES = [workers, queues, ready]
+ROUTES = [workers, queues, redrive, ready]

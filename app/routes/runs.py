@@ -17,7 +17,7 @@ from app.starting import Starter
 from app.wire.run_request import RunBody
 from app.wire.runs import RUN_FIELDS, ShownRun, chosen, run_to_wire
 from app.wire.threads import OFFSET_MAX
-from state import Run, delete_run, get_run, get_thread, list_runs
+from state import delete_run, get_run, get_thread, list_runs, served_routes
 
 __all__ = ["EVENTS", "OUTCOME", "ROUTES", "SHOWN"]
 
@@ -94,12 +94,13 @@ async def list_thread_runs(
     """The runs of the thread, newest first."""
     wanted, fields = uuid_of("thread", thread_id), names_of("select", select, RUN_FIELDS)
 
-    def unit(connection: Connection) -> list[Run]:
+    def unit(connection: Connection) -> list[ShownRun]:
         thread = get_thread(connection, caller.tenant_id, wanted)
-        return list_runs(connection, thread.number, status=status, limit=limit, offset=offset)
+        served = served_routes(connection)
+        runs = list_runs(connection, thread.number, status=status, limit=limit, offset=offset)
+        return [run_to_wire(run, served) for run in runs]
 
-    runs = await resources.database.read(unit)
-    return json_answer([chosen(run_to_wire(run), fields) for run in runs])
+    return json_answer([chosen(run, fields) for run in await resources.database.read(unit)])
 
 
 @get("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.READ))
@@ -108,10 +109,12 @@ async def read_run(
 ) -> ShownRun:
     """The run. One that was rolled back is not there any more."""
     of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
-    run = await resources.database.read(
-        lambda connection: get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
-    )
-    return run_to_wire(run)
+
+    def unit(connection: Connection) -> ShownRun:
+        run = get_run(connection, caller.tenant_id, wanted, thread_id=of_thread)
+        return run_to_wire(run, served_routes(connection))
+
+    return await resources.database.read(unit)
 
 
 @delete("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.RUN))

@@ -57,9 +57,10 @@ def info() -> Info:
     return Info()
 
 
-@get("/metrics", opt=needs(Scope.ADMIN), media_type="text/plain", sync_to_thread=False)
-def metrics(resources: given.Resources) -> Response[bytes]:
-    """What the process counts, for Prometheus. The figures are of all tenants together."""
+@get("/metrics", opt=needs(Scope.ADMIN), media_type="text/plain")
+async def metrics(resources: given.Resources) -> Response[bytes]:
+    """What the process and the fleet count, for Prometheus. The figures are of all tenants together."""
+    await resources.fleet_metrics.look(resources.database)
     return Response(generate_latest(resources.metrics), media_type=CONTENT_TYPE_LATEST)
 
 

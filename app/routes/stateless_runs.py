@@ -17,7 +17,7 @@ from app.routes.runs import EVENTS, OUTCOME, SHOWN
 from app.starting import Starter
 from app.wire.run_request import StatelessRunBody, read_wish
 from app.wire.runs import ShownRun, run_to_wire
-from state import Acceptance, Reply, new_id
+from state import Acceptance, Reply, new_id, served_routes
 from state.receipts import look_up, record
 
 __all__ = ["BATCH_COUNT_MAX", "ROUTES"]
@@ -85,7 +85,8 @@ async def create_batch(
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply, []
         made = [accept_offer(connection, offer, None, now_us) for offer in offers]
-        body = msgspec.json.encode([run_to_wire(each.run) for each in made if each.run is not None])
+        served = served_routes(connection)
+        body = msgspec.json.encode([run_to_wire(each.run, served) for each in made if each.run is not None])
         record(connection, caller.tenant_id, receipt, body)
         return body, made
 

@@ -1,30 +1,39 @@
 """Runs of the dialect: how they are shown."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from state import Run
+from state import SETTLED, ParkReason, Run
 from workers.agents import assistant_id_of
 
-__all__ = ["RUN_FIELDS", "ShownFailure", "ShownRun", "chosen", "run_path", "run_to_wire"]
+__all__ = ["RUN_FIELDS", "ShownFailure", "ShownRun", "Waiting", "chosen", "run_path", "run_to_wire"]
 
 
 class ShownFailure(Struct):
-    """Why a run failed."""
+    """Why a run failed; of one that has not ended, what broke its last turn."""
 
     error: str
     message: str
 
 
+class Waiting(Struct):
+    """What an unfinished run is missing: `no_worker`, a live worker that can run the `route` (agent, agent@version)."""
+
+    reason: Literal["no_worker"]
+    route: str
+
+
 class ShownRun(Struct):
     """A run.
 
-    `reason` says why it ended as it did; `parked` what a pending one waits for: `in_doubt` (a person settles it) or
-    `backoff` (time). `attempts` counts its turns. `execution_id` is shared by the runs that carry one piece of work on.
+    `reason` says why it ended as it did; `parked` what a pending one waits for: `in_doubt` (a person settles it),
+    `backoff` or `broken` (time, after an attempt that failed or a turn that broke off) or `quarantined` (an operator,
+    after turns that broke off again and again). `waiting_for` is set while no live worker can run it. `attempts` counts
+    its turns. `execution_id` is shared by the runs that carry one piece of work on.
     """
 
     run_id: str
@@ -39,6 +48,7 @@ class ShownRun(Struct):
     reason: str | None
     error: ShownFailure | None
     parked: str | None
+    waiting_for: Waiting | None
     attempts: int
     execution_id: str
 
@@ -47,8 +57,8 @@ class ShownRun(Struct):
 RUN_FIELDS = ShownRun.__struct_fields__
 
 
-def run_to_wire(run: Run) -> ShownRun:
-    """The run as clients of the dialect see it."""
+def run_to_wire(run: Run, served: Collection[str]) -> ShownRun:
+    """The run as clients of the dialect see it; `served` are the routes of the live workers."""
     failure, assistant_id = run.failure, assistant_id_of(run.assistant)
     return ShownRun(
         run_id=run.run_id,
@@ -63,9 +73,15 @@ def run_to_wire(run: Run) -> ShownRun:
         reason=run.reason,
         error=None if failure is None else ShownFailure(failure.error, failure.message),
         parked=run.parked,
+        waiting_for=_waiting_for(run, served),
         attempts=run.attempts,
         execution_id=run.execution_id,
     )
+
+
+def _waiting_for(run: Run, served: Collection[str]) -> Waiting | None:
+    needs_worker = run.status not in SETTLED and run.parked not in (ParkReason.IN_DOUBT, ParkReason.QUARANTINED)
+    return Waiting("no_worker", run.route) if needs_worker and run.route not in served else None
 
 
 def chosen(run: ShownRun, fields: Sequence[str]) -> dict[str, Any]:

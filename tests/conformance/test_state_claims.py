@@ -11,6 +11,8 @@ from state import (
     Move,
     ParkReason,
     RunStatus,
+    StepIntended,
+    StepKey,
     ThreadStatus,
     TurnStarted,
     beat,
@@ -22,7 +24,7 @@ from state import (
 )
 from state.claims import claim_run
 from tests.conformance.store import ROUTES, Store
-from tests.factories import TENANT
+from tests.factories import TENANT, replied
 
 SOON_US = 3_600_000_000
 
@@ -205,7 +207,7 @@ async def test_a_sweep_takes_over_no_more_orphans_than_it_may(store: Store) -> N
 
 
 async def test_deaths_without_progress_in_between_are_counted(store: Store) -> None:
-    """A run that kills its workers is known by it; one that gets further begins to count anew."""
+    """A run that kills its workers is known by it; one that gets further begins to count anew. Intents are none."""
     run = await store.accept("hello")
     claimed, hand = await store.hold(run)
     await store.begin(claimed, hand)
@@ -214,11 +216,12 @@ async def test_deaths_without_progress_in_between_are_counted(store: Store) -> N
         await store.bury_all()
         (claimed,) = await store.claim(f"worker-{number}")
         counts.append(claimed.run.orphaned)
-        await store.put(store.hand(claimed), TurnStarted(worker_id="w", attempt=number))
+        intents = [StepIntended(step_key=StepKey(f"tool-1-{n}"), effect="keyed", idempotency_key="k") for n in range(3)]
+        await store.put(store.hand(claimed), TurnStarted(worker_id="w", attempt=number), *intents)
     assert counts == [1, 2, 3, 4]
 
     hand = store.hand(await _taken_over(store, "worker-6"))
-    await store.put(hand, *(TurnStarted(worker_id="w", attempt=1) for _ in range(4)))
+    await store.put(hand, replied())
 
     assert (await _taken_over(store, "worker-7")).run.orphaned == 1
 

@@ -1,0 +1,51 @@
+"""A worker's pulse: what it counts, over which time, and how late its event loop is."""
+
+import asyncio
+from typing import Any
+
+from state import RATE_WINDOW_S
+from tests.waiting import wait_until
+from workers.pulse import Pulse
+
+
+class Clock:
+    """Seconds that pass when told."""
+
+    now_s = 100.0
+
+    def __call__(self) -> float:
+        """The present."""
+        return self.now_s
+
+
+CLAIM: Any = object()
+
+
+def test_claims_are_counted_for_ever_and_for_a_while() -> None:
+    """All since the start, and those of the window alone."""
+    clock = Clock()
+    pulse = Pulse(clock)
+    pulse.claimed([CLAIM, CLAIM], orphan_count=1)
+    clock.now_s += RATE_WINDOW_S - 1
+    pulse.claimed([CLAIM], orphan_count=0)
+    pulse.claimed([], orphan_count=0)
+    assert pulse.counts() == {"claim_count": 3, "orphan_count": 1, "recent_claim_count": 3, "loop_lag_us": 0}
+
+    clock.now_s += 1
+
+    assert pulse.counts() == {"claim_count": 3, "orphan_count": 1, "recent_claim_count": 1, "loop_lag_us": 0}
+
+
+async def test_a_loop_that_answers_late_is_seen_as_lag() -> None:
+    """While it answers nothing the lag grows; once it has answered, the time that it took is told."""
+    clock = Clock()
+    pulse = Pulse(clock)
+    pulse.watch(asyncio.get_running_loop())
+    assert pulse.counts()["loop_lag_us"] == 0
+
+    clock.now_s += 2.5
+
+    assert pulse.counts()["loop_lag_us"] == 2_500_000
+    await wait_until(lambda: pulse._asked_at is None, description="the loop to answer")
+    clock.now_s += 60
+    assert pulse.counts()["loop_lag_us"] == 2_500_000
