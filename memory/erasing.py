@@ -32,6 +32,7 @@ __all__ = [
     "erased_ids",
     "finish",
     "job",
+    "named",
     "tenants_with_expired",
     "unfinished",
 ]
@@ -123,10 +124,10 @@ def unfinished(connection: Connection) -> list[tuple[str, str]]:
 
 def counted(connection: Connection, tenant_id: str, what: Forget) -> dict[str, int]:
     """What an erasure would remove now: a dry run."""
-    named = _named(tenant_id, what)
-    roots = select(assertion.c.root_id).where(named).distinct()
+    wanted = named(tenant_id, what)
+    roots = select(assertion.c.root_id).where(wanted).distinct()
     counts = {
-        "assertions": select(func.count()).select_from(assertion).where(named),
+        "assertions": select(func.count()).select_from(assertion).where(wanted),
         "evidence": select(func.count()).select_from(evidence).where(evidence.c.root_id.in_(roots)),
     }
     return {name: int(connection.scalar(query) or 0) for name, query in counts.items()}
@@ -137,8 +138,8 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is None:
         return []
-    named = _named(tenant_id, _what(load(row["selector"])))
-    first = rows(connection, select(assertion.c.root_id).where(named).order_by(assertion.c.number).limit(BATCH_COUNT))
+    wanted = named(tenant_id, _what(load(row["selector"])))
+    first = rows(connection, select(assertion.c.root_id).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT))
     if not first:
         return []
     roots = sorted({each["root_id"] for each in first})
@@ -205,7 +206,8 @@ def _what(spelled: dict[str, Any]) -> Forget:
     )
 
 
-def _named(tenant_id: str, what: Forget) -> Any:
+def named(tenant_id: str, what: Forget) -> Any:
+    """The assertions that a selector names, as a condition."""
     mine = assertion.c.tenant_id == tenant_id
     if what.namespace is not None:
         scope = Scope(tenant_id=tenant_id, namespace=what.namespace)

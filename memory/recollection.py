@@ -29,6 +29,8 @@ from memory.rebuild import Agreement, Rebuild
 from memory.recall import Answers, Question
 from memory.recipe import CURRENT, Recipe
 from memory.scope import Scope
+from memory.scope import Scope
+from memory.traces import Traces, traces
 from memory.writing import remember
 
 __all__ = ["Recollection"]
@@ -224,6 +226,10 @@ class Recollection:
         )
         self._indexer.wake()
         return freed
+
+    async def traces(self, what: Forget, *, tenant_id: str, after: str = "") -> Traces:
+        """What an erasure would remove, for those who keep copies elsewhere; `after` goes on where a part ended."""
+        return await self._database.read(partial(traces, tenant_id=tenant_id, what=what, after=after))
 
     async def erase(self, what: Forget, *, tenant_id: str, now: datetime, dry_run: bool = False) -> Erasure:
         """Erase what a selector names, and count it. A dry run only counts, and has no id."""

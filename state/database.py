@@ -78,6 +78,11 @@ class Database:
         self.read_count += 1
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
+    async def empty_log(self) -> None:
+        """Bring SQLite's write-ahead log into the file and empty it, so that nothing erased is left in it."""
+        if is_sqlite(str(self.url)):
+            await asyncio.get_running_loop().run_in_executor(None, self._truncate_log)
+
     async def close(self) -> None:
         """Commit what is queued and close every connection."""
         for writer in self._writers:
@@ -87,6 +92,10 @@ class Database:
             connection.close()
         self._write_engine.dispose()
         self._read_engine.dispose()
+
+    def _truncate_log(self) -> None:
+        with self._write_engine.connect() as connection:
+            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
     def _writer(self, thread: int | None) -> Writer:
         number = next(self._turns) if thread is None else thread

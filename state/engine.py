@@ -44,8 +44,8 @@ def _sqlite(url: str, *, write: bool, synchronous: str) -> Engine:
         connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS:d}")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL" if synchronous == "FULL" else "PRAGMA synchronous=NORMAL")
-        if not write:
-            connection.execute("PRAGMA query_only=1")
+        # An erased word must not stay behind in the free space of its page.
+        connection.execute("PRAGMA secure_delete=ON" if write else "PRAGMA query_only=1")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:

@@ -237,7 +237,7 @@ def _verify(connection: Connection, thread: Thread) -> list[Damage]:
 
 
 def _payload_digest(row: Row[Any]) -> bytes:
-    if row.payload is None:
+    if row.payload is None or row.erased is not None:
         return _bytes(row.erased)
     return chain.payload_digest(_bytes(row.salt), _bytes(row.payload))
 

@@ -15,7 +15,7 @@ __all__ = ["Line", "numbered_run", "read_lines", "run_names"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One entry as it is stored; `payload` is None once it was erased."""
+    """One entry as it is stored. `is_erased`: `payload` is what an erasure left of it, None for nothing."""
 
     seq: int
     branch: int
@@ -24,6 +24,7 @@ class Line:
     at_us: int  #: epoch microseconds
     kind: str
     payload: dict[str, Any] | None
+    is_erased: bool
     digest: bytes
 
 
@@ -39,6 +40,7 @@ def read_lines(connection: Connection, thread: int, *, after_seq: int, before_se
             entry.at,
             entry.kind,
             entry.payload,
+            entry.erased,
             entry.digest,
         )
         .join(tables.run, tables.run.c.number == entry.run, isouter=True)
@@ -55,6 +57,7 @@ def read_lines(connection: Connection, thread: int, *, after_seq: int, before_se
             at_us=row.at,
             kind=row.kind,
             payload=None if row.payload is None else msgspec.json.decode(row.payload),
+            is_erased=row.erased is not None,
             digest=row.digest,
         )
         for row in rows

@@ -93,7 +93,7 @@ class BranchRow(Row, table=True):
 
 
 class EntryRow(Row, table=True):
-    """One line of a journal. `payload` is null once erased; `erased` then keeps its salted digest."""
+    """One line of a journal. `erased` keeps the salted digest of an erased payload, of which a rest may be left."""
 
     __tablename__ = "entry"
     __table_args__ = (UniqueConstraint("thread", "seq"),)

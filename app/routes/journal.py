@@ -26,7 +26,10 @@ Before = Annotated[
 
 
 class ShownLine(Struct):
-    """One entry of all branches. `digest` (hex) covers every entry before it; `payload` is null once erased."""
+    """One entry of all branches. `digest` (hex) covers every entry before it.
+
+    `is_erased`: an erasure took words out of the payload; the digest is that of what was there.
+    """
 
     seq: int
     branch: int
@@ -36,6 +39,7 @@ class ShownLine(Struct):
     fence: int
     digest: str
     payload: dict[str, Any] | None
+    is_erased: bool
 
     @classmethod
     def of(cls, line: Line) -> "ShownLine":
@@ -49,6 +53,7 @@ class ShownLine(Struct):
             fence=line.fence,
             digest=line.digest.hex(),
             payload=line.payload,
+            is_erased=line.is_erased,
         )
 
 

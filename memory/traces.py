@@ -1,0 +1,47 @@
+"""What an erasure is about to remove, in other stores' terms: ids, words, and the moments that they were read in.
+
+Whoever keeps copies elsewhere asks for this first: afterwards nobody knows the words any more.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, bindparam, select
+
+from memory.erasing import Forget, named
+from memory.provenance import Origin
+from memory.rows import evidence_of
+from memory.statements import rows
+from memory.tables import assertion, evidence
+from memory.values import load
+
+__all__ = ["Traces", "traces"]
+
+ROOT_COUNT = 200
+_VERSIONS = select(assertion).where(assertion.c.root_id.in_(bindparam("roots", expanding=True)))
+_EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("roots", expanding=True)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """A part of what a selector names. `after` begins the next part; None when this was the last."""
+
+    assertion_ids: frozenset[str]
+    texts: frozenset[str]
+    origins: Sequence[Origin]
+    after: str | None
+
+
+def traces(connection: Connection, tenant_id: str, what: Forget, after: str = "") -> Traces:
+    """The statements that a selector names, with all their versions and sources: a few hundred at a time."""
+    named_roots = select(assertion.c.root_id).where(named(tenant_id, what), assertion.c.root_id > after)
+    roots = list(connection.scalars(named_roots.distinct().order_by(assertion.c.root_id).limit(ROOT_COUNT)))
+    versions = rows(connection, _VERSIONS, {"roots": roots})
+    sources = [evidence_of(row) for row in rows(connection, _EVIDENCE, {"roots": roots})]
+    quotes = {each.origin.quote for each in sources if each.origin.quote is not None}
+    return Traces(
+        assertion_ids=frozenset(row["assertion_id"] for row in versions),
+        texts=frozenset({load(row["text"]) for row in versions} | quotes),
+        origins=[each.origin for each in sources],
+        after=roots[-1] if len(roots) == ROOT_COUNT else None,
+    )
