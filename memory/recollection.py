@@ -29,7 +29,6 @@ from memory.rebuild import Agreement, Rebuild
 from memory.recall import Answers, Question
 from memory.recipe import CURRENT, Recipe
 from memory.scope import Scope
-from memory.scope import Scope
 from memory.traces import Traces, traces
 from memory.writing import remember
 

@@ -39,9 +39,10 @@ def traces(connection: Connection, tenant_id: str, what: Forget, after: str = ""
     versions = rows(connection, _VERSIONS, {"roots": roots})
     sources = [evidence_of(row) for row in rows(connection, _EVIDENCE, {"roots": roots})]
     quotes = {each.origin.quote for each in sources if each.origin.quote is not None}
+    values = {value for row in versions if isinstance(value := load(row["value"]), str) and value}
     return Traces(
         assertion_ids=frozenset(row["assertion_id"] for row in versions),
-        texts=frozenset({load(row["text"]) for row in versions} | quotes),
+        texts=frozenset({load(row["text"]) for row in versions} | quotes | values),
         origins=[each.origin for each in sources],
         after=roots[-1] if len(roots) == ROOT_COUNT else None,
     )
