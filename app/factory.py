@@ -32,6 +32,7 @@ from app.routes import (
     stateless_runs,
     states,
     steps,
+    tasks,
     threads,
     waits,
 )
@@ -70,6 +71,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *recalls.ROUTES,
             *steps.ROUTES,
             *durability.ROUTES,
+            *tasks.ROUTES,
             *extra_routes,
         ],
         guards=[gate.admit, refuse_unknown],

@@ -16,6 +16,7 @@ from state.ids import ExecutionId
 from state.lineage import Lineage
 from state.records import Thread
 from state.run import SETTLED, ParkReason, RunStatus, ThreadStatus
+from state.tasks import NewTask, add_task
 
 __all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
 
@@ -54,6 +55,7 @@ class Move:
     folded: tuple[str, ...] = ()  #: waits whose answer is in the journal now
     superseded: tuple[str, ...] = ()
     fork: Fork | None = None
+    tasks: tuple[NewTask, ...] = ()  #: background work that what was appended asks for
 
 
 def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
@@ -75,6 +77,8 @@ def apply_move(connection: Connection, thread: Thread, append: Append, move: Mov
     if move.begins is not None:
         connection.execute(update(tables.run).where(tables.run.c.number == run).values(execution_id=move.begins))
     _waits(connection, thread, move, run, now_us)
+    for each in move.tasks:
+        add_task(connection, each, now_us)
     if move.ending is not None:
         _end(connection, thread, move.ending, run, now_us)
     return outcome.inbox

@@ -10,7 +10,7 @@ from typing import Any, cast
 from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-__all__ = ["METADATA", "branch", "entry", "receipt", "run", "thread", "thread_label", "wait", "worker"]
+__all__ = ["METADATA", "branch", "entry", "receipt", "run", "task", "thread", "thread_label", "wait", "worker"]
 
 METADATA = MetaData()
 _BIG = BigInteger().with_variant(Integer, "sqlite")
@@ -186,6 +186,39 @@ class ReceiptRow(Row, table=True):
     created_at: int = _big()
 
 
+class TaskRow(Row, table=True):
+    """A piece of background work. The key makes it one, however often it is asked for."""
+
+    __tablename__ = "task"
+    __table_args__ = (
+        UniqueConstraint("task_id"),
+        UniqueConstraint("tenant_id", "kind", "key"),
+        Index("task_of_tenant", "tenant_id", "number"),
+        _partial("task_due", "due_at", "number", where="status = 'pending'"),
+        _partial("task_running", "owner", where="status = 'running'"),
+        _partial("task_over", "updated_at", where="status IN ('done', 'cancelled')"),
+        {"sqlite_autoincrement": True},
+    )
+    number: int = _number()
+    task_id: str
+    tenant_id: str
+    kind: str
+    key: str
+    payload: str
+    status: str
+    owner: str | None = None
+    fence: int = _big()
+    attempts: int = 0
+    failures: int = 0  #: attempts that failed; those that a stop or a death cut short are none
+    deaths: int = 0  #: workers that died at it since it last got further
+    due_at: int = _big()
+    progress: str | None = None
+    result: str | None = None
+    error: str | None = None
+    created_at: int = _big()
+    updated_at: int = _big()
+
+
 class WorkerRow(Row, table=True):
     """A worker process and how long its lease holds (database time)."""
 
@@ -211,4 +244,5 @@ entry = _table(EntryRow)
 run = _table(RunRow)
 wait = _table(WaitRow)
 receipt = _table(ReceiptRow)
+task = _table(TaskRow)
 worker = _table(WorkerRow)

@@ -37,6 +37,7 @@ class Desk:
     now: Callable[[], datetime]
     recollection: Recollection | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
+    chore_bell: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
 
     def now_us(self) -> int:

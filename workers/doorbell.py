@@ -18,8 +18,11 @@ class Doorbell(Protocol):
     def ring(self, run_id: str, attempt: int) -> None:
         """There is a run to claim; its next turn will be the `attempt`-th, from 1."""
 
+    def ring_task(self, task_id: str, attempt: int) -> None:
+        """There is a task to claim; its next attempt will be the `attempt`-th, from 1."""
+
     def notice(self, run_ids: Collection[str]) -> None:
-        """Something came from outside for these runs: a cancellation, an answer, their deletion."""
+        """Something came from outside for these runs (a cancellation, an answer, their deletion) or tasks."""
 
 
 class LocalDoorbell:
@@ -33,7 +36,12 @@ class LocalDoorbell:
         if self._worker is not None:
             self._worker.ring()
 
+    def ring_task(self, task_id: str, attempt: int) -> None:
+        """There is a task to claim."""
+        if self._worker is not None:
+            self._worker.chores.ring()
+
     def notice(self, run_ids: Collection[str]) -> None:
-        """Something came from outside for these runs."""
+        """Something came from outside for these runs or tasks."""
         if self._worker is not None and run_ids:
             self._worker.notice(tuple(run_ids))

@@ -197,7 +197,7 @@ def _is_stopped() -> bool:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """What went wrong as the journal keeps it: a sentence of a bounded length that any store can hold."""
+    """What went wrong as it is kept: a sentence of a bounded length that any store can hold."""
     name = type(error).__name__
     message = str(error)[: FAILURE_LENGTH_MAX + 1] or name
     if len(message) > FAILURE_LENGTH_MAX:

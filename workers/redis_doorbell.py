@@ -1,8 +1,8 @@
 """The doorbell of a deployment: a job for some worker of it, and notices to all of them.
 
-A ring is an arq job with the run's id and nothing else. arq refuses, silently, an id while a job of that id exists, so
-the attempt is part of it: each turn of a run can be rung for. The caller never waits for Redis: rings leave through a
-bounded queue, and one that cannot be delivered is dropped.
+A ring is an arq job with the id of a run or a task and nothing else. arq refuses, silently, an id while a job of that
+id exists, so the attempt is part of it: each turn of a run, and each attempt at a task, can be rung for. The caller
+never waits for Redis: rings leave through a bounded queue, and one that cannot be delivered is dropped.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from workers.doorbell import Doorbell
 from workers.redis_ending import end
 from workers.redis_link import AWAY, NOTICES, Outage
 
-__all__ = ["TAKE_TURN", "RedisDoorbell"]
+__all__ = ["RUN_TASK", "TAKE_TURN", "RedisDoorbell"]
 
-#: The name of the job: what it does is decided by the worker that hears it.
+#: The names of the jobs: what they do is decided by the worker that hears them.
 TAKE_TURN = "take_turn"
+RUN_TASK = "run_task"
 RING_COUNT_MAX = 10_000
 SENDER_COUNT = 4
 #: How long a stop waits for the rings of the runs that were let go.
@@ -46,8 +47,13 @@ class RedisDoorbell:
         self._local.ring(run_id, attempt)
         self._put(partial(self._redis.enqueue_job, TAKE_TURN, run_id, _job_id=f"{run_id}:{attempt}"))
 
+    def ring_task(self, task_id: str, attempt: int) -> None:
+        """There is a task to claim; its next attempt will be the `attempt`-th."""
+        self._local.ring_task(task_id, attempt)
+        self._put(partial(self._redis.enqueue_job, RUN_TASK, task_id, _job_id=f"task:{task_id}:{attempt}"))
+
     def notice(self, run_ids: Collection[str]) -> None:
-        """Something came from outside for these runs."""
+        """Something came from outside for these runs or tasks."""
         if run_ids:
             self._local.notice(run_ids)
             self._put(partial(self._redis.publish, NOTICES, json.dumps(list(run_ids))))

@@ -12,6 +12,7 @@ from state import (
     Fork,
     Hand,
     Move,
+    NewTask,
     Recorded,
     ThreadState,
     WaitAnswered,
@@ -35,6 +36,7 @@ class TurnJournal:
         self._opened: list[WaitOpened] = []
         self._folded: list[str] = []
         self._superseded: list[str] = []
+        self._tasks: list[NewTask] = []
         self._fork: Fork | None = None
         self._begins: ExecutionId | None = None
         self._emitted: list[Any] = []
@@ -69,6 +71,10 @@ class TurnJournal:
         self._folded.append(wait_id)
         self._superseded.append(wait_id)
 
+    def order(self, task: NewTask) -> None:
+        """Have background work added in the commit of the next flush."""
+        self._tasks.append(task)
+
     def note(self, entry: Entry) -> Recorded:
         """Give an entry its place and fold it; durable after the next flush."""
         if self._emitted:
@@ -102,6 +108,9 @@ class TurnJournal:
         # Not before: an end that was refused (Overtaken) leaves everything to the next flush, entries and rows.
         self._opened, self._folded, self._superseded = [], [], []
         self._fork = self._begins = None
+        if self._tasks:
+            self._tasks = []
+            self._desk.chore_bell.set()
         self._durable_seq = seq
         self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
         held_back, self._held_back = self._held_back, []
@@ -133,7 +142,9 @@ class TurnJournal:
             self._desk.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
 
     def _move(self, ending: Ending | None) -> Move | None:
-        if not (ending or self._opened or self._folded or self._superseded or self._fork or self._begins):
+        if not (
+            ending or self._opened or self._folded or self._superseded or self._tasks or self._fork or self._begins
+        ):
             return None
         return Move(
             ending=ending,
@@ -143,4 +154,5 @@ class TurnJournal:
             folded=tuple(self._folded),
             superseded=tuple(self._superseded),
             fork=self._fork,
+            tasks=tuple(self._tasks),
         )

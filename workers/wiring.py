@@ -1,6 +1,6 @@
 """The composition root: the one place that knows every concrete class and builds what a process needs."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +23,8 @@ from state import (
     to_us,
 )
 from workers.agents import Registry, load_registry
+from workers.chore import Handler
+from workers.chores import Chores
 from workers.desk import Desk
 from workers.doorbell import Doorbell, LocalDoorbell
 from workers.feed import Feed
@@ -96,12 +98,13 @@ async def open_resources(
     with_worker: bool,
     with_readers: bool = True,
     with_intake: bool = True,
+    chores: Mapping[str, Handler] | None = None,
     now: Callable[[], datetime] = now_utc,
 ) -> AsyncIterator[Resources]:
     """Open everything, and close it again in the right order. Raises SchemaBehind before anything is served.
 
     With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
-    to it (`with_intake`).
+    to it (`with_intake`). `chores` are handlers of further kinds of tasks.
     """
     async with AsyncExitStack() as stack:
         engine = open_engine(settings.state_database_url, write=True)
@@ -123,7 +126,7 @@ async def open_resources(
             now=now,
             recollection=memory.recollection,
         )
-        worker = _worker(settings, desk, engine) if with_worker else None
+        worker = _worker(settings, desk, engine, chores or {}) if with_worker else None
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
@@ -151,6 +154,8 @@ async def open_resources(
 async def _stop(worker: Worker, doorbell: Doorbell) -> None:
     for run_id, attempt in await worker.stop():
         doorbell.ring(run_id, attempt)
+    for task_id, attempt in worker.chores.released:
+        doorbell.ring_task(task_id, attempt)
 
 
 def _check_schema(engine: Engine) -> None:
@@ -161,10 +166,11 @@ def _check_schema(engine: Engine) -> None:
         )
 
 
-def _worker(settings: Settings, desk: Desk, engine: Engine) -> Worker:
+def _worker(settings: Settings, desk: Desk, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:
     worker_id = new_worker_id(desk.now_us())
     liveness: Liveness = (
         FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
     )
     lease = Lease(engine, liveness, worker_id, ttl_s=settings.lease_ttl_s, heartbeat_s=settings.heartbeat_s)
-    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s))
+    chores = Chores(desk, lease, worker_id, handlers, sweep_s=settings.sweep_s)
+    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s), chores)

@@ -16,7 +16,9 @@ from functools import partial
 from sqlalchemy import Connection
 
 from state import Claim, Failure, Held, claim, claim_run, give_back, new_id, next_due_us, own, prune, purge_expired
+from state.tasks import prune_tasks
 from workers.breaks import blamed, rest_us
+from workers.chores import Chores
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.pulse import Pulse
@@ -48,8 +50,9 @@ def new_worker_id(now_us: int) -> str:
 class Worker:
     """Runs in the event loop of its process until `stop`."""
 
-    def __init__(self, desk: Desk, lease: Lease, worker_id: str, pace: Pace) -> None:
+    def __init__(self, desk: Desk, lease: Lease, worker_id: str, pace: Pace, chores: Chores | None = None) -> None:
         self.worker_id = worker_id
+        self.chores = chores or Chores(desk, lease, worker_id, {}, sweep_s=pace.sweep_s)
         self._desk = desk
         self._lease = lease
         self._pace = pace
@@ -77,6 +80,7 @@ class Worker:
         self._pulse.watch(loop)
         await asyncio.to_thread(self._lease.begin, agents, lost, self._pulse.counts)
         self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
+        self.chores.start()
 
     def ring(self) -> None:
         """There is a run to claim."""
@@ -98,14 +102,16 @@ class Worker:
         return True
 
     def notice(self, run_ids: tuple[str, ...]) -> None:
-        """Something came from outside for these runs."""
+        """Something came from outside for these runs, or tasks."""
         for turn in self._turns.values():
             if turn.run_id in run_ids:
                 turn.notice()
+        self.chores.notice(run_ids)
         self.ring()
 
     def let_go(self) -> None:
-        """The lease is lost: every thread belongs to somebody else now."""
+        """The lease is lost: every thread and task belongs to somebody else now."""
+        self.chores.let_go()
         for turn in self._turns.values():
             turn.release()
 
@@ -121,6 +127,7 @@ class Worker:
         """
         self._stopping = True
         self._bell.set()
+        await self.chores.stop()
         if self._serving is not None:
             await self._serving
         if self._claiming:
@@ -168,6 +175,7 @@ class Worker:
         dead = await asyncio.to_thread(self._lease.bury_the_dead)
         if dead:
             _LOG.info("workers found dead: %s", ", ".join(dead))
+            self.chores.ring()
         return bool(dead)
 
     async def _give_back_strays(self) -> None:
@@ -273,3 +281,4 @@ class Worker:
         now_us = self._desk.now_us()
         await self._desk.database.write(lambda connection: purge_expired(connection, now_us, 100))
         await self._desk.database.write(lambda connection: prune(connection, now_us))
+        await self._desk.database.write(lambda connection: prune_tasks(connection, now_us, 100))

@@ -16,8 +16,9 @@ from app.access import PUBLIC, Scope, needs
 from app.path_ids import uuid_of
 from app.wire.runs import ShownRun, run_to_wire
 from memory import Recollection
+from state.tasks import count_tasks
 
-__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Redrive", "Worker", "Workers"]
+__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -54,8 +55,16 @@ class Queue(msgspec.Struct, frozen=True):
     oldest_age_s: float
 
 
+class Tasks(msgspec.Struct, frozen=True):
+    """Background tasks of one kind in one status."""
+
+    kind: str
+    status: str
+    count: int
+
+
 class Queues(msgspec.Struct, frozen=True):
-    """All queues.
+    """All queues, and the background tasks.
 
     `oldest_pending_age_s`: since the oldest pending run was accepted that is not parked. `lag_s`: for how long the run
     has been claimable that has waited longest for nothing but a worker. `claims_per_s`: over the last
@@ -63,6 +72,7 @@ class Queues(msgspec.Struct, frozen=True):
     """
 
     queues: list[Queue]
+    tasks: list[Tasks]
     oldest_pending_age_s: float
     lag_s: float
     claims_per_s: float
@@ -111,12 +121,13 @@ async def workers(resources: given.Resources) -> Workers:
 
 @get("/admin/queues", opt=needs(Scope.OPERATOR))
 async def queues(resources: given.Resources) -> Queues:
-    """Unfinished runs by route and status, over all tenants."""
-    depths, seen, lag_s = await resources.database.read(
+    """Unfinished runs by route and status, and background tasks by kind and status, over all tenants."""
+    depths, seen, lag_s, counts = await resources.database.read(
         lambda connection: (
             state.queue_depths(connection),
             state.list_workers(connection),
             state.claim_lag_s(connection),
+            count_tasks(connection),
         )
     )
     waiting = [each.oldest_age_s for each in depths if each.status == "pending" and each.parked is None]
@@ -124,6 +135,7 @@ async def queues(resources: given.Resources) -> Queues:
         queues=[
             Queue(each.route, each.status, each.parked, each.count, round(each.oldest_age_s, 3)) for each in depths
         ],
+        tasks=[Tasks(each.kind, each.status, each.count) for each in counts],
         oldest_pending_age_s=round(max(waiting, default=0.0), 3),
         lag_s=round(lag_s, 3),
         claims_per_s=round(sum(each.recent_claim_count for each in seen) / state.RATE_WINDOW_S, 3),

@@ -26,12 +26,16 @@ PUBLIC = {"GET /ok", "GET /ready"}
 HTTP = "tests/integration/http"
 THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one_that_never_was"
 RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that_never_was"
+TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
 #: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
 #: A new route with an id needs its line, and its test, here.
 TENANT_TESTS = {
     "DELETE /admin/keys/{key_id}": f"{HTTP}/test_keys.py::test_a_foreign_key_looks_like_one_that_never_was",
+    "GET /admin/tasks/{task_id}": TASK_TEST,
+    "POST /admin/tasks/{task_id}/retry": TASK_TEST,
+    "POST /admin/tasks/{task_id}/cancel": TASK_TEST,
     "GET /assistants/{assistant_id}": AGENT_TEST,
     "GET /assistants/{assistant_id}/graph": AGENT_TEST,
     "GET /assistants/{assistant_id}/schemas": AGENT_TEST,

@@ -134,6 +134,11 @@ class Store:
         await self.write(lambda connection: enrol(connection, worker_id, ttl_s, "{}"))
         self._workers.add(worker_id)
 
+    async def alive(self, worker_id: str = WORKER) -> None:
+        """Begin the lease of a worker unless it has begun."""
+        if worker_id not in self._workers:
+            await self.enrol(worker_id)
+
     async def bury_all(self) -> None:
         """End the leases of all workers, as after their death: what they held is claimable."""
         seen = await self.read(list_workers)
@@ -144,8 +149,7 @@ class Store:
         self, worker_id: str = WORKER, *, routes: Sequence[str] = ROUTES, count_max: int = 100, **options: Any
     ) -> list[Claim]:
         """Claim runs for a worker, which is enrolled if it was not."""
-        if worker_id not in self._workers:
-            await self.enrol(worker_id)
+        await self.alive(worker_id)
         return await self.write(lambda connection: claim(connection, worker_id, routes, count_max, **options))
 
     async def hold(self, run: Run, worker_id: str = WORKER) -> tuple[Claim, Hand]:

@@ -1,0 +1,219 @@
+"""Background tasks in a worker: woken, done once, tried again, cut short by a stop or a cancellation."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from state import FileLocks, NewTask, Task, TaskStatus, add_task, migrate, open_engine
+from state.tasks import cancel_task, get_task, list_tasks
+from tests.conformance.store import Store
+from tests.factories import TENANT
+from tests.integration.state.stage import Stage, open_stage
+from tests.waiting import wait_until
+from workers.chore import ChoreContext, Handler
+from workers.chores import Chores
+from workers.lease import Lease
+from workers.tools import NonRetryable, RetryAfter
+from workers.worker import Pace, Worker
+
+NEVER_S = 3_600.0
+
+
+@asynccontextmanager
+async def working(
+    stage: Stage, handlers: Mapping[str, Handler], name: str = "worker-1", *, sweep_s: float = 0.02, count_max: int = 4
+) -> AsyncIterator[Worker]:
+    """A worker at this stage that can do these kinds of tasks."""
+    engine = open_engine(stage.store.url, write=True, synchronous="NORMAL")
+    lease = Lease(engine, FileLocks(stage.desk.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
+    chores = Chores(stage.desk, lease, name, handlers, sweep_s=sweep_s, count_max=count_max)
+    worker = Worker(stage.desk, lease, name, Pace(sweep_s=sweep_s, probe_s=0.02), chores)
+    await worker.start()
+    try:
+        yield worker
+    finally:
+        await worker.stop()
+        engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    """A desk over a fresh database, of each kind in turn."""
+    url = f"sqlite:///{tmp_path / 'state.db'}"
+    if request.param == "postgresql":
+        url = str(request.getfixturevalue("postgres_url"))
+    engine = open_engine(url, write=True)
+    migrate(engine)
+    engine.dispose()
+    store = Store.open(url)
+    async with open_stage(store, tmp_path, []) as stage:
+        yield stage
+    await store.database.close()
+
+
+async def added(stage: Stage, key: str = "one", **changes: Any) -> Task:
+    """A task that nobody rang for."""
+    new = NewTask(**{"tenant_id": TENANT, "kind": "mend", "key": key, "payload": {"part": key}} | changes)
+    return await stage.store.write(lambda connection: add_task(connection, new, stage.store.now_us()))
+
+
+async def becomes(stage: Stage, task: Task, status: TaskStatus) -> Task:
+    """The task, once it has the status."""
+
+    async def has_it() -> Task | None:
+        found = await stage.store.read(partial(get_task, task_id=task.task_id))
+        return found if found.status is status else None
+
+    return await wait_until(has_it, description=f"the task to be {status}", timeout_s=30) or task
+
+
+async def test_a_task_is_done_and_its_result_kept(stage: Stage) -> None:
+    """The handler is given the task; what it reports and returns is there for everybody."""
+
+    async def mend(task: Task, context: ChoreContext) -> dict[str, Any]:
+        await context.report({"mended": 1})
+        return {"part": task.payload["part"], "attempt": task.attempts}
+
+    task = await added(stage)
+    async with working(stage, {"mend": mend}):
+        done = await becomes(stage, task, TaskStatus.DONE)
+
+    assert (done.result, done.progress, done.owner) == ({"part": "one", "attempt": 1}, {"mended": 1}, None)
+
+
+async def test_a_ring_is_enough(stage: Stage) -> None:
+    """No sweep comes here: the doorbell alone wakes the worker, and by the id as a job does."""
+
+    async def mend(task: Task, _: ChoreContext) -> str:
+        return task.key
+
+    async with working(stage, {"mend": mend}, sweep_s=NEVER_S) as worker:
+        one = await added(stage, "one")
+        worker.chores.ring()
+        await becomes(stage, one, TaskStatus.DONE)
+        two = await added(stage, "two")
+        assert await worker.chores.take(two.task_id)
+        await becomes(stage, two, TaskStatus.DONE)
+
+
+async def test_many_tasks_are_done_a_few_at_a_time(stage: Stage) -> None:
+    """Each once, and never more at a time than the worker has room for."""
+    done: list[str] = []
+    now: set[str] = set()
+    most = 0
+
+    async def mend(task: Task, context: ChoreContext) -> None:
+        nonlocal most
+        now.add(task.key)
+        most = max(most, len(now))
+        await context.report(task.key)
+        now.discard(task.key)
+        done.append(task.key)
+
+    tasks = [await added(stage, f"{number}") for number in range(20)]
+    async with working(stage, {"mend": mend}, count_max=3):
+        for each in tasks:
+            await becomes(stage, each, TaskStatus.DONE)
+
+    assert sorted(done) == sorted(each.key for each in tasks)
+    assert 1 < most <= 3
+
+
+async def test_a_failure_is_tried_again_and_a_hopeless_one_is_not(stage: Stage) -> None:
+    """RetryAfter names the time, NonRetryable says that there is none, and what cannot be kept is a failure too."""
+
+    async def mend(task: Task, _: ChoreContext) -> object:
+        if task.key == "hopeless":
+            raise NonRetryable("the part is gone")
+        if task.key == "odd":
+            return object()
+        if task.failures < 2:
+            raise RetryAfter(0.01)
+        return "ok"
+
+    tasks = {key: await added(stage, key) for key in ("later", "hopeless", "odd")}
+    async with working(stage, {"mend": mend}):
+        later = await becomes(stage, tasks["later"], TaskStatus.DONE)
+        hopeless = await becomes(stage, tasks["hopeless"], TaskStatus.FAILED)
+
+        async def has_failed() -> Task | None:
+            found = await stage.store.read(partial(get_task, task_id=tasks["odd"].task_id))
+            return found if found.failures else None
+
+        odd = await wait_until(has_failed, description="the odd result to be refused")
+
+    assert (later.attempts, later.failures, later.result) == (3, 2, "ok")
+    assert hopeless.failure is not None
+    assert (hopeless.attempts, hopeless.failure.error, hopeless.failure.message) == (
+        1,
+        "NonRetryable",
+        "the part is gone",
+    )
+    assert odd is not None
+    assert odd.failure is not None
+    assert (odd.status, odd.failure.error) == (TaskStatus.PENDING, "TypeError")
+    assert odd.due_at_us > stage.store.now_us()
+
+
+async def test_a_stop_gives_back_at_once_and_is_no_failure(stage: Stage) -> None:
+    """The next worker goes on from what was reported."""
+    held = asyncio.Event()
+
+    async def hold(task: Task, context: ChoreContext) -> Any:
+        if task.progress is not None:
+            return task.progress
+        await context.report("half")
+        held.set()
+        return await asyncio.Event().wait()
+
+    task = await added(stage)
+    async with working(stage, {"mend": hold}):
+        await asyncio.wait_for(held.wait(), 30)
+    (back,) = await stage.store.read(partial(list_tasks, count_max=9))
+    assert (back.status, back.owner, back.failures, back.deaths) == (TaskStatus.PENDING, None, 0, 0)
+
+    async with working(stage, {"mend": hold}, "worker-2"):
+        done = await becomes(stage, task, TaskStatus.DONE)
+    assert (done.result, done.attempts) == ("half", 2)
+
+
+async def test_a_cancelled_task_is_cut_short(stage: Stage) -> None:
+    """Its handler ends at the next sweep, and the worker goes on with others."""
+    held, ended = asyncio.Event(), asyncio.Event()
+
+    async def mend(task: Task, _: ChoreContext) -> None:
+        if task.key == "long":
+            held.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+    task = await added(stage, "long")
+    async with working(stage, {"mend": mend}, count_max=1):
+        await asyncio.wait_for(held.wait(), 30)
+        await stage.store.write(partial(cancel_task, task_id=task.task_id))
+        await asyncio.wait_for(ended.wait(), 30)
+        await becomes(stage, await added(stage, "short"), TaskStatus.DONE)
+
+    assert (await becomes(stage, task, TaskStatus.CANCELLED)).failure is None
+
+
+async def test_a_kind_that_nobody_can_do_waits(stage: Stage) -> None:
+    """For a deploy that brings its handler; others are not held up by it."""
+
+    async def mend(_: Task, __: ChoreContext) -> None:
+        return None
+
+    painted = await added(stage, "wall", kind="paint")
+    async with working(stage, {"mend": mend}):
+        await becomes(stage, await added(stage), TaskStatus.DONE)
+    assert (await becomes(stage, painted, TaskStatus.PENDING)).attempts == 0
+
+    async with working(stage, {"paint": mend}, "worker-2"):
+        await becomes(stage, painted, TaskStatus.DONE)

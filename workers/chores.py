@@ -1,0 +1,251 @@
+"""Background tasks of a worker process: claims them, has their handlers do them, and writes down how they ended.
+
+What handlers are given and may expect is in `workers.chore`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from state import Task
+from state.task_claims import (
+    HeldTask,
+    claim_task,
+    claim_tasks,
+    fail_task,
+    finish_task,
+    give_back_task,
+    next_task_us,
+    own_tasks,
+)
+from workers.chore import ChoreContext, Handler, TaskLost, attempt, delay_s_after
+from workers.desk import Desk
+from workers.effects import failure_of
+from workers.lease import Lease
+
+__all__ = ["Chores"]
+
+CHORE_COUNT_MAX = 4
+#: How long a stop waits for handlers that were told to end.
+STOP_S = 5.0
+_LOG = logging.getLogger("threadmark.chores")
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A task that a handler is at."""
+
+    task: Task
+    held: HeldTask
+    doing: "asyncio.Task[Any]"
+    is_told: bool = False  #: to end: whatever its handler raises from then on is no fault of the task's
+
+    def end(self) -> None:
+        """Cut it short."""
+        self.is_told = True
+        self.doing.cancel()
+
+
+class Chores:
+    """Runs in the event loop of its worker process, under the worker's lease, from `start` to `stop`."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        lease: Lease,
+        worker_id: str,
+        handlers: Mapping[str, Handler],
+        *,
+        sweep_s: float,
+        count_max: int = CHORE_COUNT_MAX,
+    ) -> None:
+        self._desk = desk
+        self._database = desk.database
+        self._lease = lease
+        self._worker_id = worker_id
+        self._handlers = dict(handlers)
+        self._sweep_s = sweep_s
+        self._count_max = count_max
+        self._bell = desk.chore_bell
+        self._attempts: dict[HeldTask, _Attempt] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._claiming = asyncio.Lock()
+        self._serving: asyncio.Task[None] | None = None
+        self._stopping = False
+        self._suspicious = False
+        self._look_due = 0.0
+        self.released: list[tuple[str, int]] = []  #: what a stop gave back, each with the number of its next attempt
+
+    @property
+    def kinds(self) -> Collection[str]:
+        """The kinds of tasks that this worker can do."""
+        return self._handlers.keys()
+
+    def start(self) -> None:
+        """Begin to claim. The lease must have begun."""
+        if self._handlers:
+            self._serving = asyncio.create_task(self._serve(), name="threadmark-chores")
+
+    def ring(self) -> None:
+        """There is a task to claim, or to look at."""
+        self._bell.set()
+
+    async def take(self, task_id: str) -> bool:
+        """Claim this task and begin it, if it is due and of a kind that is known here; False when there is no room.
+
+        Never raises: a task that could not be claimed is found by the sweep.
+        """
+        async with self._claiming:
+            if not self._may_claim:
+                return False
+            try:
+                task = await self._database.write(
+                    lambda connection: claim_task(connection, self._worker_id, self.kinds, task_id)
+                )
+            except Exception:
+                _LOG.exception("task %s could not be claimed", task_id)
+                self._suspicious = True
+                return True
+            if task is not None:
+                self._begin(task)
+        return True
+
+    def notice(self, task_ids: Collection[str]) -> None:
+        """Something came from outside for these tasks: a cancellation."""
+        if any(each.task.task_id in task_ids for each in self._attempts.values()):
+            self._look_due = 0.0
+            self.ring()
+
+    def let_go(self) -> None:
+        """The lease is lost: every task belongs to somebody else now."""
+        for each in self._attempts.values():
+            each.end()
+
+    async def stop(self) -> None:
+        """Claim nothing more, cut short what is being done, and give it back at once."""
+        self._stopping = True
+        self.ring()
+        if self._serving is not None:
+            await self._serving
+        # A claim that is on its way ends first: its task would belong to a worker that does not know of it.
+        async with self._claiming:
+            self.released = [(each.task.task_id, each.task.attempts + 1) for each in self._attempts.values()]
+            self.let_go()
+        if self._ending:
+            await asyncio.wait(self._ending, timeout=STOP_S)
+        for each in list(self._attempts.values()):
+            _LOG.error("task %s (%s) does not end; it is given to others", each.task.task_id, each.task.kind)
+            await self._give_back(each)
+
+    @property
+    def _may_claim(self) -> bool:
+        return not self._stopping and self._lease.is_safe and len(self._attempts) < self._count_max
+
+    async def _serve(self) -> None:
+        while not self._stopping:
+            self._bell.clear()
+            try:
+                await self._look()
+                wait_s = await self._claim()
+            except Exception:
+                # The database may be away for a while; the next sweep tries again, and nothing is lost meanwhile.
+                _LOG.exception("the sweep for tasks failed; the next one comes in %s s", self._sweep_s)
+                self._suspicious = True
+                wait_s = self._sweep_s
+            try:
+                await asyncio.wait_for(self._bell.wait(), wait_s)
+            except TimeoutError:
+                continue
+
+    async def _claim(self) -> float:
+        """Begin what can be begun; seconds until there may be more."""
+        if not self._may_claim:
+            return self._sweep_s
+        due_us = await self._database.read(lambda connection: next_task_us(connection, self.kinds))
+        if due_us is not None and due_us > 0:
+            return min(self._sweep_s, due_us / 1_000_000)
+        begun = due_us == 0 and await self._claim_due()
+        return 0.0 if begun else self._sweep_s
+
+    async def _claim_due(self) -> bool:
+        async with self._claiming:
+            room = self._count_max - len(self._attempts) if self._may_claim else 0
+            if not room:
+                return False
+            tasks = await self._database.write(
+                lambda connection: claim_tasks(connection, self._worker_id, self.kinds, room)
+            )
+            for each in tasks:
+                self._begin(each)
+        return bool(tasks)
+
+    def _begin(self, task: Task) -> None:
+        held = HeldTask(number=task.number, task_id=task.task_id, fence=task.fence)
+        begun = attempt(self._handlers[task.kind], task, ChoreContext(self._database, held))
+        doing = asyncio.create_task(begun, name=f"task {task.task_id}")
+        self._attempts[held] = _Attempt(task, held, doing)
+        ending = asyncio.create_task(self._end(self._attempts[held]), name=f"end of task {task.task_id}")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _end(self, ended: _Attempt) -> None:
+        """Wait for the handler, and write down what came of it."""
+        await asyncio.wait([ended.doing])
+        try:
+            if not await self._settle(ended):
+                _LOG.info("task %s ended here after it had been taken or cancelled", ended.task.task_id)
+        except Exception:
+            # The task stays this worker's until the next look, which gives it back.
+            _LOG.exception("how task %s ended could not be written down", ended.task.task_id)
+            self._suspicious = True
+        finally:
+            del self._attempts[ended.held]
+            self._bell.set()
+
+    async def _settle(self, ended: _Attempt) -> bool:
+        error: BaseException | None = asyncio.CancelledError("it was cancelled from inside")
+        if not ended.doing.cancelled():
+            error = ended.doing.exception()
+        if isinstance(error, TaskLost):
+            return False
+        if error is None:
+            result = ended.doing.result()
+            return await self._database.write(
+                lambda connection: finish_task(connection, ended.held, result), repeatable=True
+            )
+        return await (self._give_back(ended) if ended.is_told else self._fail(ended, error))
+
+    async def _fail(self, ended: _Attempt, error: BaseException) -> bool:
+        task = ended.task
+        _LOG.warning("task %s (%s) failed", task.task_id, task.kind, exc_info=error)
+        delay_s = delay_s_after(task, error, self._desk.chance())
+        delay_us = None if delay_s is None else round(delay_s * 1_000_000)
+        return await self._database.write(
+            lambda connection: fail_task(connection, ended.held, failure_of(error), retry_in_us=delay_us),
+            repeatable=True,
+        )
+
+    async def _give_back(self, ended: _Attempt) -> bool:
+        return await self._database.write(lambda connection: give_back_task(connection, ended.held), repeatable=True)
+
+    async def _look(self) -> None:
+        """Cut short what is this worker's no longer, and give back what is its own without its knowing."""
+        now = asyncio.get_running_loop().time()
+        if not self._suspicious and (not self._attempts or now < self._look_due):
+            return
+        self._look_due = now + self._sweep_s
+        async with self._claiming:
+            begun = dict(self._attempts)
+            owned = await self._database.read(lambda connection: own_tasks(connection, self._worker_id))
+        for held in begun.keys() - set(owned):
+            begun[held].end()
+        delay_us = round(self._sweep_s * 1_000_000)
+        for stray in set(owned) - begun.keys():
+            await self._database.write(_giving_back(stray, delay_us), repeatable=True)
+        self._suspicious = False
+
+
+def _giving_back(held: HeldTask, delay_us: int) -> Callable[[Any], bool]:
+    return lambda connection: give_back_task(connection, held, delay_us=delay_us)
