@@ -108,7 +108,6 @@ from state.runs import (
 )
 from state.screens import Line, numbered_run, read_lines, run_names
 from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
-from state.tasks import NewTask, Task, TaskStatus, add_task
 from state.thread_state import Call, Execution, Node, Position, Said, ThreadState
 from state.threads import (
     SORTS,
@@ -169,7 +168,6 @@ __all__ = [
     "ModelReplied",
     "Move",
     "Multitask",
-    "NewTask",
     "Node",
     "NotFound",
     "NotInDoubt",
@@ -205,8 +203,6 @@ __all__ = [
     "StepKey",
     "Steps",
     "Stretch",
-    "Task",
-    "TaskStatus",
     "Thread",
     "ThreadBusy",
     "ThreadExists",
@@ -227,7 +223,6 @@ __all__ = [
     "WaitSuperseded",
     "WorkerSeen",
     "accept",
-    "add_task",
     "answer_wait",
     "apply",
     "beat",

@@ -10,8 +10,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from state import Database, Task
+from state import (
+    Database,
+)
 from state.task_claims import HeldTask, report_task
+from state.tasks import Task
 from workers.tools import NonRetryable, RetryAfter, RetryPolicy
 
 __all__ = ["ChoreContext", "Handler", "TaskLost", "attempt", "delay_s_after"]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from state import Task
 from state.task_claims import (
     HeldTask,
     claim_task,
@@ -20,6 +19,7 @@ from state.task_claims import (
     next_task_us,
     own_tasks,
 )
+from state.tasks import Task
 from workers.chore import ChoreContext, Handler, TaskLost, attempt, delay_s_after
 from workers.desk import Desk
 from workers.effects import failure_of

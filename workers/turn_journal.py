@@ -12,7 +12,6 @@ from state import (
     Fork,
     Hand,
     Move,
-    NewTask,
     Recorded,
     ThreadState,
     WaitAnswered,
@@ -20,6 +19,7 @@ from state import (
     WaitSuperseded,
     apply,
 )
+from state.tasks import NewTask
 from workers.desk import Desk
 from workers.feed import Flash
 

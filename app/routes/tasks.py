@@ -13,10 +13,9 @@ from app.access import Scope, needs
 from app.cursors import Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize, cut
 from app.path_ids import uuid_of
-from state import Task
 from state.entry import Failure
 from state.instants import FAR_US, from_us
-from state.tasks import cancel_task, get_task, list_tasks, retry_task
+from state.tasks import Task, cancel_task, get_task, list_tasks, retry_task
 
 __all__ = ["ROUTES", "ShownTask", "TaskPage"]
 

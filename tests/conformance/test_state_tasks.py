@@ -11,14 +11,10 @@ from sqlalchemy import Connection
 from state import (
     Ending,
     Move,
-    NewTask,
     NotFound,
     RunStatus,
-    Task,
-    TaskStatus,
     ThreadStatus,
     TurnStarted,
-    add_task,
     new_id,
 )
 from state.entry import Failure
@@ -35,7 +31,19 @@ from state.task_claims import (
     own_tasks,
     report_task,
 )
-from state.tasks import KEEP_S, cancel_task, count_tasks, get_task, list_tasks, prune_tasks, retry_task
+from state.tasks import (
+    KEEP_S,
+    NewTask,
+    Task,
+    TaskStatus,
+    add_task,
+    cancel_task,
+    count_tasks,
+    get_task,
+    list_tasks,
+    prune_tasks,
+    retry_task,
+)
 from tests.conformance.store import Store
 from tests.factories import TENANT
 

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 
-from state import Task
+from state.tasks import Task
 from workers.chore import ChoreContext
 from workers.settings import Settings
 from workers.wiring import open_resources

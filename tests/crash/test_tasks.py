@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from app.migrating import migrate_all
-from state import Database, NewTask, Task, TaskStatus, add_task, new_id
-from state.tasks import get_task
+from state import (
+    Database,
+    new_id,
+)
+from state.tasks import NewTask, Task, TaskStatus, add_task, get_task
 from tests.conformance.store import real_now_us
 from tests.daemon import Daemon
 from tests.waiting import wait_until

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from app.access import Scope
-from state import NewTask, Task, add_task
 from state.claims import enrol
 from state.entry import Failure
 from state.task_claims import HeldTask, claim_tasks, fail_task
+from state.tasks import NewTask, Task, add_task
 from tests.api import Api
 
 TASKS = "/admin/tasks"

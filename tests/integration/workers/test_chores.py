@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from state import FileLocks, NewTask, Task, TaskStatus, add_task, migrate, open_engine
-from state.tasks import cancel_task, get_task, list_tasks
+from state import (
+    FileLocks,
+    migrate,
+    open_engine,
+)
+from state.tasks import NewTask, Task, TaskStatus, add_task, cancel_task, get_task, list_tasks
 from tests.conformance.store import Store
 from tests.factories import TENANT
 from tests.integration.state.stage import Stage, open_stage
