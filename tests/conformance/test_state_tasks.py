@@ -17,7 +17,6 @@ from state import (
     TurnStarted,
     new_id,
 )
-from state.entry import Failure
 from state.errors import Conflict, LeaseLost
 from state.task_claims import (
     DEATH_COUNT_MAX,
@@ -32,51 +31,14 @@ from state.task_claims import (
     report_task,
 )
 from state.tasks import (
-    KEEP_S,
-    NewTask,
     Task,
     TaskStatus,
-    add_task,
     cancel_task,
-    count_tasks,
     get_task,
-    list_tasks,
-    prune_tasks,
     retry_task,
 )
 from tests.conformance.store import Store
-from tests.factories import TENANT
-
-KINDS = ("mend",)
-SOON_US = 3_600_000_000
-BROKEN = Failure("ValueError", "it broke")
-
-
-def a_task(key: str = "one", **changes: Any) -> NewTask:
-    """A task to be added."""
-    values: dict[str, Any] = {"tenant_id": TENANT, "kind": "mend", "key": key, "payload": {"part": key}}
-    return NewTask(**values | changes)
-
-
-async def added(store: Store, key: str = "one", **changes: Any) -> Task:
-    """A task that was added."""
-    return await store.write(lambda connection: add_task(connection, a_task(key, **changes), store.now_us()))
-
-
-async def claimed(store: Store, worker_id: str = "worker-1", count_max: int = 100) -> list[Task]:
-    """What the worker, which lives, has claimed."""
-    await store.alive(worker_id)
-    return await store.write(lambda connection: claim_tasks(connection, worker_id, KINDS, count_max))
-
-
-def held(task: Task) -> HeldTask:
-    """The right to end it."""
-    return HeldTask(number=task.number, task_id=task.task_id, fence=task.fence)
-
-
-async def seen(store: Store, task: Task) -> Task:
-    """The task as it is now."""
-    return await store.read(lambda connection: get_task(connection, task.task_id))
+from tests.conformance.tasking import BROKEN, KINDS, SOON_US, a_task, added, claimed, held, seen
 
 
 async def test_a_key_is_one_task(store: Store, other_store: Store) -> None:
@@ -272,37 +234,3 @@ async def test_a_made_up_task_is_not_found(store: Store, verb: Callable[[Connect
     """No verb brings one about."""
     with pytest.raises(NotFound, match="Task with ID nobody not found"):
         await store.write(lambda connection: verb(connection, "nobody"))
-
-
-async def test_tasks_are_listed_newest_first_page_by_page(store: Store) -> None:
-    """Forward and backward, by tenant, kind and status; and counted."""
-    tasks = [await added(store, f"{number}") for number in range(5)]
-    await added(store, tenant_id="other")
-    await claimed(store, count_max=2)
-    numbers = [each.number for each in tasks]
-
-    async def page(**query: Any) -> list[int]:
-        return [each.number for each in await store.read(partial(list_tasks, tenant_id=TENANT, count_max=2, **query))]
-
-    assert await page() == [numbers[4], numbers[3]]
-    assert await page(beside=numbers[3]) == [numbers[2], numbers[1]]
-    assert await page(beside=numbers[1], is_backward=True) == [numbers[2], numbers[3]]
-    assert await page(status="running") == [numbers[1], numbers[0]]
-    assert await page(kind="paint") == []
-    counts = {(each.kind, each.status): each.count for each in await store.read(count_tasks)}
-    assert counts == {("mend", "pending"): 4, ("mend", "running"): 2}
-
-
-async def test_what_is_over_is_forgotten_in_time_and_failures_are_not(store: Store) -> None:
-    """A task that nobody looked at stays until somebody does."""
-    for key in ("done", "failed"):
-        await added(store, key)
-    done, failed = await claimed(store)
-    await store.write(partial(finish_task, held=held(done), result=None))
-    await store.write(partial(fail_task, held=held(failed), failure=BROKEN, retry_in_us=None))
-    assert await store.write(lambda connection: prune_tasks(connection, store.now_us(), 9)) == 0
-
-    later_us = store.now_us() + KEEP_S * 1_000_000 + SOON_US
-    assert await store.write(lambda connection: prune_tasks(connection, later_us, 9)) == 1
-
-    assert [each.key for each in await store.read(partial(list_tasks, count_max=9))] == ["failed"]
