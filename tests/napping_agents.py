@@ -1,0 +1,23 @@
+"""An agent with a memory and a tool that ends when it is let: for tests that kill the server in between."""
+
+import asyncio
+
+from workers.agents import ChatAgent, Registry
+from workers.memory_policy import MemoryPolicy
+from workers.tools import Effect, ToolContext, tool
+
+__all__ = ["GO", "registry"]
+
+#: The file in the data directory that lets the tool end.
+GO = "go"
+
+
+@tool(effect=Effect.PURE, timeout_s=600)
+async def nap(context: ToolContext) -> str:
+    """Sleep until the file is there."""
+    while not (context.data_dir / GO).exists():  # noqa: ASYNC110 - another process makes it
+        await asyncio.sleep(0.02)
+    return "awake"
+
+
+registry = Registry([ChatAgent(name="napper", tools=[nap], memory=MemoryPolicy(namespace=["nappers"]))])
