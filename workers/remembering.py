@@ -30,7 +30,7 @@ from workers.desk import Desk
 from workers.memory_policy import MEMORY_TOOLS, MemoryPolicy, NoScope, scope_of
 from workers.messages import text_of
 
-__all__ = ["MemoryHand", "Moment", "hand_of", "moment_of"]
+__all__ = ["MemoryHand", "Moment", "hand_of", "moment_at", "moment_of"]
 
 _UNTRUSTED = frozenset(each.value for each in Trust if each.is_untrusted)
 
@@ -137,14 +137,15 @@ def moment_of(state: ThreadState, text: str, *, thread_id: str, trust: Trust) ->
     said = [each for each in reversed(state.messages) if each.id in state.said]
     for message in said:
         if message.type == "human" and (span := _span(text, text_of(message))) is not None:
-            return _moment(state, message, thread_id, trust, message.name or "user", span)
+            return moment_at(message, state.said[message.id], thread_id=thread_id, trust=trust, span=span)
     for message in said:
         if message.type == "tool" and not _is_trusted(message):
-            actor = message.name or "tool"
-            return _moment(state, message, thread_id, Trust.TOOL, actor, _span(text, text_of(message)))
+            place, actor = state.said[message.id], message.name or "tool"
+            span = _span(text, text_of(message))
+            return moment_at(message, place, thread_id=thread_id, trust=Trust.TOOL, span=span, actor=actor)
     last = next((each for each in said if each.type == "human"), said[0])
     trust = Trust.TOOL if _was_told_by_strangers(state) else Trust.AGENT
-    return _moment(state, last, thread_id, trust, "agent", None)
+    return moment_at(last, state.said[last.id], thread_id=thread_id, trust=trust, span=None, actor="agent")
 
 
 def _was_told_by_strangers(state: ThreadState) -> bool:
@@ -158,23 +159,30 @@ def _is_trusted(message: Message) -> bool:
     return message.name in MEMORY_TOOLS and not any(f'"trust":"{each}"' in text for each in _UNTRUSTED)
 
 
-def _moment(
-    state: ThreadState, message: Message, thread_id: str, trust: Trust, actor: str, span: tuple[int, int] | None
+def moment_at(
+    message: Message,
+    said: Said,
+    *,
+    thread_id: str,
+    trust: Trust,
+    span: tuple[int, int] | None,
+    actor: str | None = None,
 ) -> Moment:
-    place: Said = state.said[message.id]
+    """The moment that a message is, or the span of it."""
     start, end = span or (None, None)
+    by = _label(actor or message.name or "user")
     origin = Origin(
         thread_ref=thread_id,
-        run_ref=place.run_id,
-        seq=place.seq,
+        run_ref=said.run_id,
+        seq=said.seq,
         message_ref=_label(message.id),
-        actor=_label(actor),
-        at=from_us(place.at_us),
+        actor=by,
+        at=from_us(said.at_us),
         content_hash=quote_hash(text_of(message)[start:end]),
         char_from=start,
         char_to=end,
     )
-    return Moment(origin=origin, trust=trust, asserted_by=_label(actor) or "user", observed_at=from_us(place.at_us))
+    return Moment(origin=origin, trust=trust, asserted_by=by or "user", observed_at=from_us(said.at_us))
 
 
 def _label(name: str) -> str | None:

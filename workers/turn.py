@@ -30,6 +30,7 @@ from workers.agents import ChatAgent
 from workers.begin import begin, fold_answers, fork_at
 from workers.desk import Desk
 from workers.effects import ModelCall, call_tool
+from workers.extracting import extraction_of
 from workers.recalling import perform_recall
 from workers.turn_journal import TurnJournal
 
@@ -251,6 +252,8 @@ class Turn:
             reason=action.reason,
             failure=action.failure,
         )
+        if (task := extraction_of(self._agent, self._run)) is not None:
+            journal.order(task)
         try:
             await journal.flush(ending)
         except Overtaken:

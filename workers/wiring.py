@@ -27,6 +27,7 @@ from workers.chore import Handler
 from workers.chores import Chores
 from workers.desk import Desk
 from workers.doorbell import Doorbell, LocalDoorbell
+from workers.extracting import EXTRACT_MEMORY, extractor_of
 from workers.feed import Feed
 from workers.feed_local import LocalFeed
 from workers.lease import Lease
@@ -126,7 +127,8 @@ async def open_resources(
             now=now,
             recollection=memory.recollection,
         )
-        worker = _worker(settings, desk, engine, chores or {}) if with_worker else None
+        handlers = {EXTRACT_MEMORY: extractor_of(desk), **(chores or {})}
+        worker = _worker(settings, desk, engine, handlers) if with_worker else None
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)

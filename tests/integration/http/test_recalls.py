@@ -4,6 +4,7 @@ from typing import Any
 
 from app.access import Scope
 from tests.service import Service
+from tests.waiting import wait_until
 
 DOG = "The dog is called Rex."
 
@@ -42,6 +43,21 @@ async def test_a_fact_of_one_thread_is_known_in_another_and_the_journal_says_why
         lines = (await http.get(f"/threads/{told_in}/journal", params={"after": source["seq"] - 1, "limit": 1})).json()
     (message,) = lines["items"][0]["payload"]["messages"]
     assert message["content"][source["char_from"] : source["char_to"]] == DOG
+
+
+async def test_what_somebody_said_in_passing_is_known_later(service: Service) -> None:
+    """No tool was called: a background task keeps the words after the run, and their source opens."""
+    said = "My sister has moved to Porto with her three parrots."
+    told_in, told_by, _ = await say(service, said)
+
+    async def is_known() -> list[Any]:
+        _, run_id, _ = await say(service, "Where are the parrots of my sister?")
+        (told,) = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
+        return [each for each in told["answers"] if each["text"] == said]
+
+    (answer,) = await wait_until(is_known, description="the words to be recalled")
+    assert answer["kind"] == "turn"
+    assert [(each["thread_ref"], each["run_ref"]) for each in answer["provenance"]] == [(told_in, told_by)]
 
 
 async def test_recalls_come_in_pages_and_by_thread(service: Service) -> None:

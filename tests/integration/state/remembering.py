@@ -11,6 +11,7 @@ from tests.conformance.store import Store
 from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
 from tests.memory_house import house
+from workers.agents import Registry
 from workers.memory_policy import MemoryPolicy
 from workers.tools import Tool
 
@@ -44,6 +45,6 @@ async def remembering(
     async with house(f"sqlite:///{folder / 'memory.db'}") as memory:
         counted = Counted(memory)
         async with open_stage(store, folder, replies, tools, **limits) as stage:
-            stage.desk = replace(stage.desk, recollection=memory)
             stage.agent = replace(stage.agent, memory=policy or MemoryPolicy())
+            stage.desk = replace(stage.desk, recollection=memory, registry=Registry([stage.agent]))
             yield stage, counted

@@ -1,0 +1,46 @@
+"""A model that lists what should be remembered of a message. The message is data to it, and so is its reply to us."""
+
+from memory import ExtractionFailed
+from state import ExecutionId, Message, StepKey, idempotency_key_of
+from state.tasks import Task
+from workers.agents import ChatAgent
+from workers.models import ChatModel, ModelRequest
+from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
+
+__all__ = ["PROMPT_VERSION", "ModelExtractor"]
+
+#: Raised with every change of what the model is asked; kept with each statement.
+PROMPT_VERSION = "1"
+REPLY_TOKEN_COUNT_MAX = 2_000
+
+
+class ModelExtractor:
+    """An agent's model as an extractor."""
+
+    def __init__(self, model: ChatModel, agent: ChatAgent, task: Task) -> None:
+        self._model = model
+        self._agent = agent
+        self._task = task
+        self._count = 0
+
+    @property
+    def name(self) -> str:
+        """Model and prompt version."""
+        return f"{self._model.name_for(self._agent.model)}/extract-{PROMPT_VERSION}"
+
+    async def extract(self, instruction: str, message: str) -> str:
+        """The model's reply. Raises ExtractionFailed when there is none."""
+        self._count += 1
+        step = StepKey(f"extract-{self._count}")
+        request = ModelRequest(
+            model=self._agent.model,
+            instructions=instruction,
+            messages=(Message(id="message", type="human", content=message),),
+            reply_token_count_max=REPLY_TOKEN_COUNT_MAX,
+            idempotency_key=idempotency_key_of(ExecutionId(self._task.task_id), step),
+        )
+        try:
+            reply = await self._model.reply(request, lambda _piece: None)
+        except (ModelUnavailable, ModelRefused, PromptInvalid) as error:
+            raise ExtractionFailed(str(error)) from error
+        return reply.text
