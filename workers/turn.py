@@ -25,6 +25,7 @@ from state import (
     WaitSuperseded,
     read_inbox,
 )
+from workers.abandoning import abandon
 from workers.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
 from workers.agents import ChatAgent
 from workers.begin import begin, fold_answers, fork_at
@@ -38,8 +39,6 @@ __all__ = ["ACTION_COUNT_MAX", "Turn"]
 
 #: More actions than any budget allows: a loop that reaches it is a bug, and ends as one.
 ACTION_COUNT_MAX = 1_000_000
-#: How long a cancelled effect may clean up before the turn goes on without it.
-ABANDON_S = 5.0
 _LOG = logging.getLogger("threadmark.turn")
 _Step = Coroutine[Any, Any, Sequence[Entry]]
 _Running = asyncio.Task[Sequence[Entry]]
@@ -194,7 +193,7 @@ class Turn:
                     await self._look(journal)
             return True
         finally:
-            await _abandon(running)
+            await abandon(running)
 
     async def _next_done(self, journal: TurnJournal, running: set[_Running]) -> tuple[set[_Running], set[_Running]]:
         """The steps that ended; none when something stirred, or the run's time is up."""
@@ -289,14 +288,3 @@ class Turn:
                 hidden=True,
             )
         )
-
-
-async def _abandon(running: set[_Running]) -> None:
-    """Cancel what still runs, and give it a moment to clean up."""
-    if not running:
-        return
-    for task in running:
-        task.cancel()
-    _, stubborn = await asyncio.wait(running, timeout=ABANDON_S)
-    for task in stubborn:
-        _LOG.warning("a step swallowed its cancellation and was left behind: %r", task.get_coro())
