@@ -49,7 +49,7 @@ soak: .venv/.ready-dev ## hundreds of kills; takes a while
 lock: ## after a change of dependencies: renew uv.lock and constraints.txt (needs uv)
 	uv lock --default-index https://pypi.org/simple
 	{ echo "# Written by 'make lock' from uv.lock, for pip."; \
-	  uv export --frozen --all-groups --no-emit-project --no-hashes --no-annotate --no-header; } > constraints.txt
+	  uv export --frozen --all-groups --all-extras --no-emit-project --no-hashes --no-annotate --no-header; } > constraints.txt
 
 # The environment is ready when its mark is newer than what it was made from.
 .venv/.ready-run: $(locked)

@@ -9,13 +9,23 @@ from app.commands import doctor, keys, migrate, serve, verify, worker
 from app.migrating import MigrationGap
 from app.serving import CannotListen
 from app.version import VERSION
+from state import MigrationBlocked, SessionsNotKept
 from workers.refusals import DefinitionRefused
 from workers.settings import SettingsRefused
 
 __all__ = ["main"]
 
 #: What a person can mend: told in a sentence. Everything else is a defect and shows its traceback.
-_TOLD = (SettingsRefused, CannotListen, MigrationGap, NoSuchKey, DefinitionRefused, PermissionError)
+_TOLD = (
+    SettingsRefused,
+    CannotListen,
+    MigrationBlocked,
+    MigrationGap,
+    NoSuchKey,
+    DefinitionRefused,
+    PermissionError,
+    SessionsNotKept,
+)
 _REFUSED = 2
 
 

@@ -89,6 +89,8 @@ from state.message import Message, ToolCall, Usage
 from state.migrations import current_revision, head_revision, migrate
 from state.moves import Ending, Fork, Move
 from state.outside import Update, copy_thread, update_state
+from state.patience import MigrationBlocked, change_schema
+from state.pooling import SessionsNotKept, refuse_transaction_pooling
 from state.position import checkpoint_id_of, seq_of_checkpoint
 from state.receipts import Receipt, Reply, prune, store_reply
 from state.records import Run, RunRequest, Thread, Wait
@@ -165,6 +167,7 @@ __all__ = [
     "Lineage",
     "Liveness",
     "Message",
+    "MigrationBlocked",
     "ModelReplied",
     "Move",
     "Multitask",
@@ -195,6 +198,7 @@ __all__ = [
     "RunStarted",
     "RunStatus",
     "Said",
+    "SessionsNotKept",
     "StateError",
     "StateUpdated",
     "Step",
@@ -228,6 +232,7 @@ __all__ = [
     "beat",
     "bury",
     "cancel_runs",
+    "change_schema",
     "check_text",
     "checkpoint_id_of",
     "claim",
@@ -280,6 +285,7 @@ __all__ = [
     "read_lines",
     "recall_step",
     "redrive",
+    "refuse_transaction_pooling",
     "resolve_doubt",
     "run_names",
     "search_threads",

@@ -55,8 +55,7 @@ def _sqlite(url: str, *, write: bool, synchronous: str) -> Engine:
 
 
 def _postgresql(url: str, *, write: bool) -> Engine:
-    options = f"-c lock_timeout={LOCK_TIMEOUT_MS:d} -c idle_in_transaction_session_timeout=60000"
-    return create_engine(
+    engine = create_engine(
         url,
         # A reader sees one snapshot for its whole query; writers re-read after each lock they waited for.
         isolation_level="READ COMMITTED" if write else "REPEATABLE READ",
@@ -64,5 +63,14 @@ def _postgresql(url: str, *, write: bool) -> Engine:
         max_overflow=4,
         pool_pre_ping=True,
         hide_parameters=True,  # an error that is logged would quote what people said
-        connect_args={"options": options, "connect_timeout": 5, "application_name": "threadmark"},
+        connect_args={"connect_timeout": 5, "application_name": "threadmark"},
     )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: Any) -> None:
+        # Not as options of the connection: poolers refuse those, or swallow them.
+        connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS:d}")
+        connection.execute("SET idle_in_transaction_session_timeout = 60000")
+        connection.commit()
+
+    return engine

@@ -112,16 +112,9 @@ class AdvisoryLocks:
         self._connection: Connection | None = None
 
     def hold(self, worker_id: str) -> None:
-        """Take the lock in a session of its own. Raises RuntimeError where sessions are not kept (a pooler)."""
+        """Take the lock in a session of its own, which no pooler may take away (see `refuse_transaction_pooling`)."""
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)})
-        first, second = (connection.execute(text("SELECT pg_backend_pid()")).scalar_one() for _ in range(2))
-        if first != second:
-            connection.close()
-            raise RuntimeError(
-                "the state database answers through a pooler that does not keep sessions (transaction pooling); point"
-                " THREADMARK_STATE_DATABASE_URL at PostgreSQL itself or at a session pool"
-            )
         self._connection = connection
 
     def refresh(self, worker_id: str) -> None:

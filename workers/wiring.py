@@ -20,6 +20,7 @@ from state import (
     is_sqlite,
     migrate,
     open_engine,
+    refuse_transaction_pooling,
     to_us,
 )
 from workers.agents import Registry, load_registry
@@ -102,7 +103,9 @@ async def open_resources(
     chores: Mapping[str, Handler] | None = None,
     now: Callable[[], datetime] = now_utc,
 ) -> AsyncIterator[Resources]:
-    """Open everything, and close it again in the right order. Raises SchemaBehind before anything is served.
+    """Open everything, and close it again in the right order.
+
+    Raises SchemaBehind or SessionsNotKept before anything is served.
 
     With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
     to it (`with_intake`). `chores` are handlers of further kinds of tasks.
@@ -110,6 +113,7 @@ async def open_resources(
     async with AsyncExitStack() as stack:
         engine = open_engine(settings.state_database_url, write=True)
         stack.callback(engine.dispose)
+        refuse_transaction_pooling(engine)
         _check_schema(engine)
         database = Database.open(settings.state_database_url)
         stack.push_async_callback(database.close)

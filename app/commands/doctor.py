@@ -96,14 +96,25 @@ def _database(settings: Settings) -> Iterator[Finding]:
         yield Finding(True, "the state database will be made by the first start")
         return
     try:
+        _sessions(settings)
         if found := gaps(settings):
             yield Finding(False, f"the state database is behind: {'; '.join(found)}: run `threadmark migrate`")
         else:
             yield Finding(True, "the state database is at the revision this version needs")
             yield from _operator(settings)
+    except state.SessionsNotKept as error:
+        yield Finding(False, str(error))
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
         yield Finding(False, f"THREADMARK_STATE_DATABASE_URL: the database does not answer as it should: {reason}")
+
+
+def _sessions(settings: Settings) -> None:
+    engine = state.open_engine(settings.state_database_url, write=False)
+    try:
+        state.refuse_transaction_pooling(engine)
+    finally:
+        engine.dispose()
 
 
 def _operator(settings: Settings) -> Iterator[Finding]:

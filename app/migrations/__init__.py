@@ -6,7 +6,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
+
+from state import change_schema
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate"]
 
@@ -14,11 +16,14 @@ VERSION_TABLE = "app_alembic_version"
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the database behind `engine` up to `revision`, in one transaction."""
-    with engine.begin() as connection:
+    """Bring the database behind `engine` up to `revision`, in one transaction. Raises MigrationBlocked."""
+
+    def upgrade(connection: Connection) -> None:
         config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+
+    change_schema(engine, upgrade)
 
 
 def current_revision(engine: Engine) -> str | None:

@@ -1,12 +1,15 @@
 """Migrations of the state database, with Alembic; its version table is `state_alembic_version`."""
 
+from functools import partial
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
+
+from state.patience import change_schema
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate"]
 
@@ -14,15 +17,8 @@ VERSION_TABLE = "state_alembic_version"
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the database behind `engine` to `revision`, up or down, in one transaction."""
-    with engine.begin() as connection:
-        config = _config()
-        config.attributes["connection"] = connection
-        at = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-        if revision == "head" or at is None or _is_upgrade(config, at, revision):
-            command.upgrade(config, revision)
-        else:
-            command.downgrade(config, revision)
+    """Bring the database behind `engine` to `revision`, up or down, in one transaction. Raises MigrationBlocked."""
+    change_schema(engine, partial(_change, revision=revision))
 
 
 def current_revision(engine: Engine) -> str | None:
@@ -37,6 +33,16 @@ def head_revision() -> str:
     if head is None:
         raise RuntimeError("the state package has no migrations")
     return head
+
+
+def _change(connection: Connection, revision: str) -> None:
+    config = _config()
+    config.attributes["connection"] = connection
+    at = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+    if revision == "head" or at is None or _is_upgrade(config, at, revision):
+        command.upgrade(config, revision)
+    else:
+        command.downgrade(config, revision)
 
 
 def _is_upgrade(config: Config, at: str, revision: str) -> bool:

@@ -42,7 +42,8 @@ def test_pip_and_uv_install_the_same_versions() -> None:
 def test_the_lock_is_as_new_as_the_dependencies() -> None:
     """`uv sync --frozen` does not notice a dependency that was added without `make lock`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    declared = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
+    extras = [line for lines in project["project"]["optional-dependencies"].values() for line in lines]
+    declared = [*project["project"]["dependencies"], *extras, *project["dependency-groups"]["dev"]]
     metadata = next(package for package in lock()["package"] if package["name"] == "threadmark")["metadata"]
     known = [*metadata["requires-dist"], *metadata["requires-dev"]["dev"]]
 

@@ -1,0 +1,60 @@
+"""Changing a schema under load: short waits for locks, again and again, and one migrator at a time."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import OperationalError
+
+__all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
+
+#: Whoever waits for a table's lock keeps everybody waiting who comes after, so this is also the longest stop of others.
+LOCK_WAIT_MS = 500
+#: Attempts, with a pause between them that lets those through who queued behind: two minutes in all.
+ATTEMPT_MAX = 120
+PAUSE_S = 0.5
+_SET_WAIT = f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}"
+_TAKE_TURN = "SELECT pg_advisory_xact_lock(:key)"
+_MIGRATORS = 6_073_316_518_205_912_641
+_LOG = logging.getLogger("threadmark.schema")
+
+
+class MigrationBlocked(RuntimeError):
+    """A lock was not to be had; nothing was changed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(
+            f"the schema could not be changed in {ATTEMPT_MAX} attempts, because a transaction holds what it needs"
+            f" (see pg_stat_activity for one that is old or idle); nothing was changed, run it again: {error}"
+        )
+
+
+def change_schema(engine: Engine, change: Callable[[Connection], None]) -> None:
+    """Run `change` in one transaction; on PostgreSQL with short waits for locks, tried again. Blocks.
+
+    Raises MigrationBlocked, with nothing changed. On SQLite the one writer at a time is the whole rule.
+    """
+    if engine.dialect.name == "sqlite":
+        with engine.begin() as connection:
+            change(connection)
+        return
+    for attempt in range(1, ATTEMPT_MAX + 1):
+        try:
+            with engine.begin() as connection:
+                connection.execute(text(_SET_WAIT))
+                connection.execute(text(_TAKE_TURN), {"key": _MIGRATORS})
+                change(connection)
+        except OperationalError as error:
+            if not _is_about_locks(error):
+                raise
+            if attempt == ATTEMPT_MAX:
+                raise MigrationBlocked(error) from error
+            _LOG.warning("the schema cannot be changed yet, somebody holds a lock (attempt %s)", attempt)
+            time.sleep(PAUSE_S)
+        else:
+            return
+
+
+def _is_about_locks(error: OperationalError) -> bool:
+    return type(error.orig).__name__ in {"LockNotAvailable", "DeadlockDetected"}

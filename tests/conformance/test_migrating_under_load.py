@@ -1,0 +1,113 @@
+"""Migrating while threads are written: nothing is lost, nobody waits long, a blocked migration changes nothing."""
+
+import asyncio
+
+import pytest
+from sqlalchemy import Engine, text
+
+from state import (
+    Claim,
+    Hand,
+    MigrationBlocked,
+    Thread,
+    current_revision,
+    head_revision,
+    migrate,
+    open_engine,
+    patience,
+)
+from tests.conformance.store import Store
+from tests.factories import replied
+from tests.waiting import wait_until
+
+BEFORE = "0001"
+ROUND_COUNT = 5
+HOLD_WORKER = "SELECT count(*) FROM worker"
+
+
+async def append_until(store: Store, begun: tuple[Claim, Hand], done: asyncio.Event) -> tuple[Thread, int]:
+    """Append, and look for work, without a pause; the thread, and how many of its entries were acknowledged."""
+    claimed, hand = begun
+    count = 2
+    while not done.is_set():
+        await store.put(hand, replied(ordinal=count))
+        assert await store.claim() == []
+        count += 1
+    return claimed.thread, count
+
+
+async def test_migrating_under_load_loses_nothing(store: Store, state_url: str) -> None:
+    """Down a revision and up again, while four threads are written: each entry is there, and verifies."""
+    engine, done = open_engine(state_url, write=True), asyncio.Event()
+    begun = [await store.begun("hello") for _ in range(4)]
+    writers = [asyncio.create_task(append_until(store, each, done)) for each in begun]
+    try:
+        for _ in range(ROUND_COUNT):
+            await asyncio.to_thread(migrate, engine, BEFORE)
+            await asyncio.to_thread(migrate, engine)
+    finally:
+        done.set()
+        written = await asyncio.gather(*writers)
+        at = current_revision(engine)
+        engine.dispose()
+
+    assert at == head_revision()
+    for thread, count in written:
+        assert len(await store.entries(thread.number)) == count
+        assert await store.journal.verify(await store.seen(thread)) == []
+    assert all(count > 2 for _, count in written)
+
+
+@pytest.fixture
+def held(postgresql_state_url: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Engine]:
+    """An engine to migrate with, and one to hold a lock with; the pauses between attempts are short."""
+    monkeypatch.setattr(patience, "PAUSE_S", 0.01)
+    return open_engine(postgresql_state_url, write=True), open_engine(postgresql_state_url, write=True)
+
+
+async def test_a_migration_waits_for_a_lock_in_short_turns_and_lets_others_through(
+    held: tuple[Engine, Engine], caplog: pytest.LogCaptureFixture
+) -> None:
+    """While an old transaction holds the table, others still use it; when that one ends the migration is done."""
+    engine, other = held
+    with other.connect() as holder, engine.connect() as worker:
+        holder.execute(text(HOLD_WORKER))
+        migrating = asyncio.create_task(asyncio.to_thread(migrate, other, BEFORE))
+        await wait_until(lambda: len(caplog.messages) > 2, description="the migration to be held up", timeout_s=30)
+        assert not migrating.done()
+        assert worker.execute(text(HOLD_WORKER)).scalar_one() == 0
+        worker.rollback()
+        holder.rollback()
+        await migrating
+    assert current_revision(engine) == BEFORE
+    engine.dispose()
+    other.dispose()
+
+
+def test_a_migration_that_stays_blocked_says_why_and_changes_nothing(
+    held: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its attempts it ends with a sentence; it can be run again."""
+    engine, other = held
+    monkeypatch.setattr(patience, "ATTEMPT_MAX", 2)
+    with other.connect() as holder:
+        holder.execute(text(HOLD_WORKER))
+        with pytest.raises(MigrationBlocked, match="nothing was changed, run it again"):
+            migrate(engine, BEFORE)
+        holder.rollback()
+    assert current_revision(engine) == head_revision()
+    migrate(engine, BEFORE)
+    assert current_revision(engine) == BEFORE
+    engine.dispose()
+    other.dispose()
+
+
+async def test_two_that_migrate_at_once_do_it_once(postgres_url: str) -> None:
+    """Two replicas whose start migrates: one does, the other finds it done."""
+    engines = [open_engine(postgres_url, write=True) for _ in range(3)]
+
+    await asyncio.gather(*(asyncio.to_thread(migrate, engine) for engine in engines))
+
+    assert {current_revision(engine) for engine in engines} == {head_revision()}
+    for engine in engines:
+        engine.dispose()
