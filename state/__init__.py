@@ -40,6 +40,7 @@ from state.entry import (
 from state.errors import (
     AlreadyAnswered,
     Conflict,
+    DatabaseAway,
     JournalDamaged,
     KeyInProgress,
     KeyReused,
@@ -126,7 +127,6 @@ from state.threads import (
     sort_key,
 )
 from state.value import ValueRefused, check_text, plain, spell, unspell
-from state.writer import is_away
 
 __all__ = [
     "FAR_US",
@@ -146,6 +146,7 @@ __all__ = [
     "Conflict",
     "Damage",
     "Database",
+    "DatabaseAway",
     "Ending",
     "Entry",
     "Execution",
@@ -256,7 +257,7 @@ __all__ = [
     "give_back",
     "head_revision",
     "idempotency_key_of",
-    "is_away",
+    "is_outage",
     "is_sqlite",
     "kind_of",
     "label_thread",

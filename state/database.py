@@ -12,6 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from state.append import Append, Outcome
 from state.engine import is_sqlite, normal_url, open_engine
+from state.errors import DatabaseAway
+from state.outage import is_away
 from state.writer import Writer
 
 __all__ = ["Database"]
@@ -36,7 +38,7 @@ class Database:
         self._turns = itertools.count()
         self._readers = ThreadPoolExecutor(READER_COUNT, thread_name_prefix="threadmark-reader")
         self._local = threading.local()
-        self._opened: list[Connection] = []
+        self._opened: set[Connection] = set()
         self.read_count = 0
 
     @classmethod
@@ -64,7 +66,7 @@ class Database:
 
         Writes for one `thread` (its number) are done in the order in which they were asked for. A `repeatable` unit
         does nothing the second time, so it is done again when a commit's answer was lost; another one raises
-        OutcomeUnknown then.
+        OutcomeUnknown then. Raises DatabaseAway when the database stayed away for longer than writers wait.
         """
         return cast(T, await self._writer(thread).submit(unit, repeatable=repeatable))
 
@@ -74,7 +76,7 @@ class Database:
         return None if outcome is None else outcome.inbox
 
     async def read(self, query: Callable[[Connection], T]) -> T:
-        """The result of `query` over one snapshot."""
+        """The result of `query` over one snapshot. Raises DatabaseAway."""
         self.read_count += 1
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
 
@@ -105,19 +107,29 @@ class Database:
         try:
             return self._query_once(query)
         except DBAPIError as error:
-            if not error.connection_invalidated:
+            if not is_away(error):
                 raise
-            # The server went away and came back: a query changes nothing, so it may be asked again.
-            self._local.connection.close()
+        # The server went away and may be back: a query changes nothing, so it may be asked again.
+        try:
             return self._query_once(query)
+        except DBAPIError as error:
+            if is_away(error):
+                raise DatabaseAway(str(error)) from error
+            raise
 
     def _query_once(self, query: Callable[[Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
         if connection is None or connection.closed:
             connection = self._local.connection = self._read_engine.connect()
-            self._opened.append(connection)
+            self._opened.add(connection)
         # A rollback, never a commit: it ends the snapshot, so that old row versions can be cleaned away.
-        with connection.begin() as transaction:
-            result = query(connection)
-            transaction.rollback()
+        try:
+            with connection.begin() as transaction:
+                result = query(connection)
+                transaction.rollback()
+        except DBAPIError as error:
+            if is_away(error):
+                connection.close()
+                self._opened.discard(connection)
+            raise
         return result

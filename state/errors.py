@@ -14,6 +14,7 @@ StateError
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
 ├── Overtaken           a rollback was asked for before the run could end; nothing was written
+├── DatabaseAway        the database could not be reached, or stayed busy: nothing was written
 ├── OutcomeUnknown      the database went away during the commit: it may have been done or not
 ├── ThreadGone          the thread was deleted; nothing was written
 └── JournalDamaged      what is stored contradicts itself
@@ -22,6 +23,8 @@ StateError
 __all__ = [
     "AlreadyAnswered",
     "Conflict",
+    "DatabaseAway",
+    "DatabaseClosed",
     "JournalDamaged",
     "KeyInProgress",
     "KeyReused",
@@ -129,11 +132,22 @@ class LeaseLost(StateError):
         self.fence = fence
 
 
+class DatabaseAway(StateError):
+    """The database could not be reached, or stayed busy; nothing was written, so it can be asked again later."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"the state database does not answer: {_first_line(why)}")
+
+
+class DatabaseClosed(RuntimeError):
+    """The database was closed; nothing was written."""
+
+
 class OutcomeUnknown(StateError):
     """The database went away during a commit; it was done or it was not, and asking again tells."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(f"the database went away during the commit: {why.splitlines()[0] if why else 'no answer'}")
+        super().__init__(f"the database went away during the commit: {_first_line(why)}")
 
 
 class Overtaken(StateError):
@@ -155,3 +169,7 @@ class JournalDamaged(StateError):
         self.thread_id = thread_id
         self.seq = seq
         self.why = why
+
+
+def _first_line(why: str) -> str:
+    return why.splitlines()[0] if why else "no answer"

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from state.append import Append, Outcome, append_batch, commit_appends
-from state.errors import OutcomeUnknown
+from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
+from state.outage import is_away, is_passing
 
-__all__ = ["BATCH_COUNT_MAX", "DatabaseClosed", "Writer", "is_away"]
+__all__ = ["BATCH_COUNT_MAX", "Writer"]
 
 BATCH_COUNT_MAX = 256
 #: How long a writer tries to reach a database that went away before its writes fail (seconds).
@@ -26,10 +26,6 @@ RECONNECT_S = 20.0
 RECONNECT_DELAY_S = 0.05
 Unit = Callable[[Connection], Any]
 _LOG = logging.getLogger("threadmark.state")
-
-
-class DatabaseClosed(RuntimeError):
-    """The database was closed; nothing was written."""
 
 
 class _Item:
@@ -144,7 +140,7 @@ class Writer:
                 item.error = OutcomeUnknown(str(error))
                 item.error.__cause__ = error
                 batch = [each for each in batch if each is not item]
-        elif len(batch) == 1 and not _is_away(error):
+        elif len(batch) == 1 and not is_passing(error):
             batch[0].error = error
             return
         deadline = time.monotonic() + RECONNECT_S
@@ -170,8 +166,12 @@ class Writer:
                 if lost and committing and not item.repeatable:
                     item.error = OutcomeUnknown(str(error))
                     return
-                if not _is_away(error) or time.monotonic() > deadline:
+                if not is_passing(error):
                     item.error = error
+                    return
+                if time.monotonic() > deadline:
+                    item.error = DatabaseAway(str(error))
+                    item.error.__cause__ = error
                     return
                 time.sleep(RECONNECT_DELAY_S)
             else:
@@ -187,7 +187,7 @@ class Writer:
         connection = self._connection
         if connection is None:
             return False
-        if not _is_away(error) and not connection.invalidated:
+        if not is_away(error) and not connection.invalidated:
             if committing:
                 # A commit that was refused leaves its transaction, and with it the lock, in the driver's hands.
                 self._drop_connection()
@@ -207,33 +207,6 @@ class Writer:
         if connection is not None:
             connection.invalidate()
             connection.close()
-
-
-def is_away(error: BaseException) -> bool:
-    """Whether it was the database that failed (away, full, overloaded), and not what was asked of it."""
-    return isinstance(error, (OperationalError, InterfaceError, OutcomeUnknown, DatabaseClosed)) or (
-        isinstance(error, Exception) and _is_away(error)
-    )
-
-
-def _is_away(error: Exception) -> bool:
-    """Whether the error means that the database could not be reached or was taken, and not that it refused."""
-    if isinstance(error, DBAPIError):
-        return error.connection_invalidated or _is_away_of_driver(error.orig)
-    return _is_away_of_driver(error)
-
-
-def _is_away_of_driver(error: BaseException | None) -> bool:
-    kind = type(error)
-    if kind.__module__ == "sqlite3":
-        return "locked" in str(error)
-    return kind.__module__.startswith("psycopg") and kind.__name__ in _AWAY
-
-
-#: What the PostgreSQL driver raises when the server stops, starts, or the socket breaks.
-_AWAY = frozenset(
-    {"AdminShutdown", "CannotConnectNow", "ConnectionFailure", "ConnectionTimeout", "CrashShutdown", "OperationalError"}
-)
 
 
 def _runs_of_appends(batch: list[_Item]) -> list[list[_Item]]:

@@ -6,7 +6,7 @@ given back and claimed for ever.
 
 import asyncio
 
-from state import Failure, is_away
+from state import Failure, is_outage
 from workers.action import ORPHAN_COUNT_MAX
 from workers.effects import failure_of
 
@@ -23,7 +23,7 @@ def blamed(error: BaseException | None) -> Failure | None:
     """What broke the turn, as the run shows it; None where the database was away, which says nothing of the run."""
     if error is None:
         return failure_of(asyncio.CancelledError("the turn was cancelled from inside"))
-    return None if is_away(error) else failure_of(error)
+    return None if is_outage(error) else failure_of(error)
 
 
 def rest_us(count: int) -> int | None:

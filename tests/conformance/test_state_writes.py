@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from state import Claim, Hand, LeaseLost, TurnStarted, label_thread
-from state.writer import DatabaseClosed
+from state.errors import DatabaseClosed
 from tests.awaits import cancelled_at
 from tests.conformance.store import Store
 from tests.factories import NOW_US

@@ -14,7 +14,8 @@ ANSWER_S_MAX = 60.0
 REQUEST_S_MAX = 20.0
 RETRY_S = 0.01
 CONFLICT = 409
-FAILED = 500
+#: The server failed, or its database was away: asked again with the same key, it answers once.
+FAILED = (500, 503)
 
 
 class Refused(AssertionError):
@@ -61,7 +62,7 @@ class Client:
                 self.retry_count += 1
                 is_repeated = True
             else:
-                if response.status_code == FAILED:
+                if response.status_code in FAILED:
                     is_repeated = True
                 elif response.status_code != CONFLICT or "retry-after" not in response.headers:
                     return response, is_repeated

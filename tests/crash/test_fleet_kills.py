@@ -1,0 +1,157 @@
+"""Ends at random instants in a fleet: of workers, of the API, of PostgreSQL, and of what Redis knew.
+
+In every fifth round PostgreSQL crashes too, in every seventh Redis is emptied. All chance in a round comes from its
+name. CRASH_SEED="4711-17" plays the round of this name alone.
+"""
+
+import asyncio
+import os
+import random
+import secrets
+import signal
+import statistics
+import time
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.crash.checker import violations
+from tests.crash.client import Client
+from tests.crash.fleet import Fleet
+from tests.crash.launching import Launcher
+from tests.crash.mortal import Mortal
+from tests.crash.orphans import takeover_lags_s
+from tests.crash.story import Plot, Told, tell
+from tests.servers import PrivatePostgres, PrivateRedis
+
+CHOSEN = os.environ.get("CRASH_SEED")
+STORY_COUNT = 2
+TOOL_MS_MAX = 60
+#: The stories of a round have ended by then, or nearly.
+KILL_MS_MAX = 1_200
+POSTGRES_EVERY = 5
+REDIS_EVERY = 7
+TAKEOVER_S_MAX = 1.0
+ROUNDS_A_LINE = 10
+
+
+@dataclass
+class Score:
+    """What the rounds came to so far."""
+
+    began_s: float = field(default_factory=time.monotonic)
+    round_count: int = 0
+    kill_count: int = 0
+    postgres_count: int = 0
+    redis_count: int = 0
+    lags_s: list[float] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lags_s = sorted(self.lags_s) or [0.0]
+        return (
+            f"{time.monotonic() - self.began_s:5.0f} s: {self.round_count} rounds of {STORY_COUNT} stories, "
+            f"{self.kill_count} kills, {self.postgres_count} crashes of PostgreSQL, Redis emptied {self.redis_count} "
+            f"times; {len(self.lags_s)} runs taken over from the dead: {statistics.median(lags_s):.3f} s (median), "
+            f"{lags_s[int(0.95 * (len(lags_s) - 1))]:.3f} s (p95), {lags_s[-1]:.3f} s (last)"
+        )
+
+
+@pytest.mark.parametrize(
+    ("round_count", "worker_count"),
+    [
+        pytest.param(7, 2, id="short"),
+        pytest.param(500, 2, id="500-rounds", marks=pytest.mark.soak),
+        *(pytest.param(50, count, id=f"{count}-processes", marks=pytest.mark.soak) for count in (2, 4, 8, 16)),
+    ],
+)
+async def test_whoever_is_killed_nothing_is_lost_and_nothing_done_twice(
+    launcher: Launcher,
+    start_postgres: type[PrivatePostgres],
+    private_redis: PrivateRedis,
+    round_count: int,
+    worker_count: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """All runs complete, no acknowledged step runs again, one effects line per key, the journals verify."""
+    is_soak, score = round_count > ROUNDS_A_LINE, Score()
+    postgres = start_postgres(fsync=is_soak)
+    with postgres.fresh_database() as url:
+        fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=worker_count)
+        async with fleet.alive() as client:
+            expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+            for name in _names(round_count, is_soak):
+                broken = await _round(fleet, client, name, expected, score)
+                assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
+                if is_soak and score.round_count % ROUNDS_A_LINE == 0:
+                    with capsys.disabled():
+                        print(f"\n{score}", end="", flush=True)
+
+    assert score.kill_count >= score.round_count
+    # A few rounds are no judge of time, and neither is the slowest of hundreds on a machine that does other things too.
+    assert not is_soak or statistics.median(score.lags_s or [0.0]) <= TAKEOVER_S_MAX, str(score)
+
+
+def _names(round_count: int, is_soak: bool) -> list[str]:
+    if CHOSEN is not None:
+        return [CHOSEN]
+    series = str(secrets.randbelow(10**8)) if is_soak else "always"
+    return [f"{series}-{number}" for number in range(1, round_count + 1)]
+
+
+async def _round(fleet: Fleet, client: Client, name: str, expected: Told, score: Score) -> list[str]:
+    """Tell a few stories at once while the fleet is killed into; what does not hold."""
+    chance, death_count = random.Random(name), len(fleet.deaths)
+    number = int(name.rpartition("-")[2])
+    plots = [_plot(f"{name}-{each}", chance) for each in range(STORY_COUNT)]
+    async with asyncio.TaskGroup() as group:
+        telling = [group.create_task(tell(client, plot, fleet.effects)) for plot in plots]
+        group.create_task(_kill_some(fleet, chance, score))
+        if number % POSTGRES_EVERY == 0:
+            group.create_task(_break_database(fleet, chance.randint(0, KILL_MS_MAX), score))
+        if number % REDIS_EVERY == 0:
+            group.create_task(_empty_redis(fleet, chance.randint(0, KILL_MS_MAX), score))
+
+    told = [task.result() for task in telling]
+    deaths = fleet.deaths[death_count:]
+    score.round_count += 1
+    broken = []
+    for each in told:
+        broken += violations(each, fleet.effects(), deaths, expected)
+        # Where the database fell as well, its own coming back is what is measured.
+        if number % POSTGRES_EVERY:
+            score.lags_s += takeover_lags_s(each.journal, deaths)
+    return broken
+
+
+async def _kill_some(fleet: Fleet, chance: random.Random, score: Score) -> None:
+    """One or two processes, one after the other; the API is one of them now and then."""
+    for _ in range(chance.choice([1, 1, 2])):
+        await asyncio.sleep(chance.randint(0, KILL_MS_MAX) / 1000)
+        victim = _victim(fleet, chance)
+        victim.send(signal.SIGKILL)
+        score.kill_count += 1
+
+
+def _victim(fleet: Fleet, chance: random.Random) -> Mortal:
+    return chance.choice(fleet.apis if chance.random() < 0.2 else fleet.workers)
+
+
+async def _break_database(fleet: Fleet, delay_ms: int, score: Score) -> None:
+    await asyncio.sleep(delay_ms / 1000)
+    fleet.break_database()
+    score.postgres_count += 1
+
+
+async def _empty_redis(fleet: Fleet, delay_ms: int, score: Score) -> None:
+    await asyncio.sleep(delay_ms / 1000)
+    fleet.redis.flush()
+    score.redis_count += 1
+
+
+def _plot(order_id: str, chance: random.Random) -> Plot:
+    return Plot(
+        order_id=order_id,
+        delay_ms=chance.randint(0, TOOL_MS_MAX),
+        approve_by=chance.choice(["answer", "resume"]),
+        settle_by=chance.choice(["looking", "verify"]),
+    )
