@@ -37,6 +37,7 @@ from app.routes import (
     waits,
 )
 from app.version import VERSION
+from workers.schema import when_reachable
 
 __all__ = ["create_app"]
 
@@ -51,7 +52,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        app.state.sealer = Sealer(await resources.database.read(cursor_secret))
+        app.state.sealer = Sealer(await when_reachable(lambda: resources.database.read(cursor_secret)))
         yield
         await ring.close()
 

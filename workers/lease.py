@@ -49,8 +49,13 @@ class Lease:
         self._on_lost, self._agents, self._counts = on_lost, agents, counts
         self._liveness.hold(self._worker_id)
         began = time.monotonic()
-        with self._engine.begin() as connection:
-            enrol(connection, self._worker_id, self._ttl_s, agents)
+        try:
+            with self._engine.begin() as connection:
+                enrol(connection, self._worker_id, self._ttl_s, agents)
+        except BaseException:
+            # A lock that outlived its enrolment would belong to a worker that never was.
+            self._liveness.release(self._worker_id)
+            raise
         self._renewed_at = began
         self._thread.start()
 

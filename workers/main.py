@@ -19,7 +19,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
 from workers.redis_intake import ARQ_OPTIONS
-from workers.schema import await_schema, state_gaps
+from workers.schema import await_schema, state_gaps, when_reachable
 from workers.settings import Settings, SettingsRefused
 from workers.wiring import open_resources
 
@@ -48,8 +48,10 @@ async def _start(ctx: dict[Any, Any]) -> None:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     await asyncio.to_thread(await_schema, partial(state_gaps, settings))
     stack = AsyncExitStack()
-    resources = await stack.enter_async_context(
-        open_resources(settings, with_worker=True, with_readers=False, with_intake=False)
+    resources = await when_reachable(
+        lambda: stack.enter_async_context(
+            open_resources(settings, with_worker=True, with_readers=False, with_intake=False)
+        )
     )
     ctx["worker"], ctx["open"] = resources.worker, stack
     _stop_on_signals(stack)

@@ -1,16 +1,19 @@
-"""Waiting for the schema: in a deployment of many processes one migrates, and the others begin when it is done."""
+"""Waiting at the start: for the schema, which one process of a deployment brings, and for a database that is away."""
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from sqlalchemy.exc import OperationalError
 
-from state import current_revision, head_revision, open_engine
+from state import current_revision, head_revision, is_away, open_engine
 from workers.settings import Settings
 
-__all__ = ["await_schema", "state_gaps"]
+__all__ = ["await_schema", "state_gaps", "when_reachable"]
 
+T = TypeVar("T")
 POLL_S = 0.5
 #: How often it is said again while nothing changes (seconds).
 SAY_EVERY_S = 30.0
@@ -26,6 +29,21 @@ def await_schema(gaps: Callable[[], list[str]]) -> None:
             said, said_at = reason, now
             _LOG.warning(reason)
         time.sleep(POLL_S)
+
+
+async def when_reachable(attempt: Callable[[], Awaitable[T]]) -> T:
+    """What `attempt` brings, made again for as long as the database is away: it may fall between two looks of a start.
+
+    Everything else that `attempt` raises is raised.
+    """
+    while True:
+        try:
+            return await attempt()
+        except Exception as error:
+            if not is_away(error):
+                raise
+            _LOG.warning("waiting for the state database, which went away during the start", exc_info=True)
+        await asyncio.sleep(POLL_S)
 
 
 def state_gaps(settings: Settings) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import shlex
 import socket
 import sys
+from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from app.migrating import gaps, migrate_for_start
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from app.version import VERSION
-from workers.schema import await_schema
+from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -52,9 +53,12 @@ def _prepare(settings: Settings) -> None:
 
 
 async def _serve(settings: Settings, listening: socket.socket) -> None:
-    async with open_resources(settings, with_worker=settings.serves_with_worker) as wired:
+    async with AsyncExitStack() as stack:
+        wired = await when_reachable(
+            lambda: stack.enter_async_context(open_resources(settings, with_worker=settings.serves_with_worker))
+        )
         resources = Resources(wired=wired)
-        first_key = await make_first_key(wired.database, settings.data_dir, wired.now())
+        first_key = await when_reachable(lambda: make_first_key(wired.database, settings.data_dir, wired.now()))
         url, key_file = url_of(listening), settings.data_dir / FIRST_KEY_FILE
         agent = next((agent.name for agent in wired.registry), None) if settings.serves_with_worker else None
         announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)

@@ -4,12 +4,13 @@ import argparse
 import asyncio
 import signal
 import sys
+from contextlib import AsyncExitStack
 from functools import partial
 
 from app import logs
 from app.commands.common import Commands, command, settings_of
 from app.migrating import gaps
-from workers.schema import await_schema
+from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -35,6 +36,9 @@ async def _work(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)
-    async with open_resources(settings, with_worker=True, with_readers=False):
+    async with AsyncExitStack() as stack:
+        await when_reachable(
+            lambda: stack.enter_async_context(open_resources(settings, with_worker=True, with_readers=False))
+        )
         print("The worker is ready.", flush=True)
         await stopping.wait()

@@ -69,6 +69,9 @@ class Mortal:
             self.send(signal.SIGKILL)
             await self._keeping
 
+    def _is_over(self) -> bool:
+        return not self._is_kept
+
     async def _launch(self) -> None:
         self._child = await self._launcher.launch(self._arguments, self._environment, self._log)
 
@@ -78,8 +81,8 @@ class Mortal:
             code = await self._child.ended
             self._on_end(code, time.time())
             assert code in EXPECTED_CODES, f"{self._arguments[0]} ended with {code}:\n{self.log[-LOG_TAIL_CHARS:]}"
-            if not self._is_kept:
+            if self._is_over():
                 return
             await self._launch()
-            if not self._is_kept:
+            if self._is_over():
                 self.send(signal.SIGKILL)
