@@ -89,7 +89,7 @@ from state.liveness import AdvisoryLocks, FileLocks, Liveness
 from state.message import Message, ToolCall, Usage
 from state.migrations import current_revision, head_revision, migrate
 from state.moves import Ending, Fork, Move
-from state.outage import is_away, is_outage
+from state.outage import is_outage
 from state.outside import Update, copy_thread, update_state
 from state.patience import MigrationBlocked, change_schema
 from state.pooling import SessionsNotKept, refuse_transaction_pooling
@@ -258,7 +258,6 @@ __all__ = [
     "give_back",
     "head_revision",
     "idempotency_key_of",
-    "is_away",
     "is_outage",
     "is_sqlite",
     "kind_of",

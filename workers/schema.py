@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sqlalchemy.exc import OperationalError
 
-from state import current_revision, head_revision, is_away, open_engine
+from state import current_revision, head_revision, is_outage, open_engine
 from workers.settings import Settings
 
 __all__ = ["await_schema", "state_gaps", "when_reachable"]
@@ -40,7 +40,7 @@ async def when_reachable(attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await attempt()
         except Exception as error:
-            if not is_away(error):
+            if not is_outage(error):
                 raise
             _LOG.warning("waiting for the state database, which went away during the start", exc_info=True)
         await asyncio.sleep(POLL_S)
