@@ -5,6 +5,7 @@ import logging
 from sqlalchemy.exc import SQLAlchemyError
 
 import app.migrations
+import compaction
 import state
 from workers.memory_side import memory_gaps, migrate_memory
 from workers.settings import Settings
@@ -17,6 +18,7 @@ _LOG = logging.getLogger("threadmark.schema")
 #: What has migrations of its own, and where its revision and the one needed are asked for.
 _PARTS = (
     ("state", state.current_revision, state.head_revision),
+    ("compaction", compaction.current_revision, compaction.head_revision),
     ("app", app.migrations.current_revision, app.migrations.head_revision),
 )
 

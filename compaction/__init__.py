@@ -1,8 +1,13 @@
 """Compaction: what the model still sees of a long thread, and the receipt for all that it does not.
 
-Make a `Situation` of a thread's messages, plan it, `compact` it, and commit the `Proposal` in one transaction: the
-segment, its ledger, the promotions, and the move of the view. Nothing here stores anything or asks the time; a model is
-a `Summariser`. Restoring moves the view, recalling reads the entries, and the ledger says what became of each unit.
+`CompactionService` has the verbs: order a compaction (`compactions.begin`, the same key is the same compaction),
+perform it (`compactions.perform`, may be repeated by anybody), look at views and move them back (`views`), page, search
+and export what is gone (`drops`), verify ledgers, erase. All rows are in the state database, under this package's own
+migrations.
+
+Below it are rules without I/O: make a `Situation` of a thread's messages, plan it, `compact` it; the `Proposal` is
+committed in one transaction: the segment, its ledger, the promotions, and the move of the view. A model is a
+`Summariser`. Restoring moves the view, recalling reads the entries, and the ledger says what became of each unit.
 """
 
 from compaction.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
@@ -10,8 +15,17 @@ from compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
 from compaction.breaker import Attempt, breaker
 from compaction.clauses import Clause, ClauseClass, extract_clauses
 from compaction.compact import compact
+from compaction.desk import CompactionService
 from compaction.erasure import without_erased_pins, written_again
-from compaction.errors import CompactionError, PlanOutdated, ViewBroken
+from compaction.errors import (
+    CompactionError,
+    HoldLost,
+    NothingToUndo,
+    PlanOutdated,
+    RunInProgress,
+    ViewBroken,
+    ViewMoved,
+)
 from compaction.ledger import (
     GENESIS,
     History,
@@ -33,13 +47,33 @@ from compaction.ledger import (
     totals_of,
     verify_rows,
 )
+from compaction.loading import Loaded, MessageCounter, read_loaded
+from compaction.looking import Drops, DropSource, FoundDrop
+from compaction.migrations import current_revision, head_revision, migrate
+from compaction.performing import HOLD_S
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
 from compaction.policy import Policy
 from compaction.promotion import Promotion
 from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
 from compaction.recall import DropQuery, Recalled, recall_dropped
+from compaction.records import (
+    WHOLE_VIEW,
+    Cause,
+    Compaction,
+    CompactionStatus,
+    Drop,
+    DropFilter,
+    KeptView,
+    Order,
+    QueuedPromotion,
+    Standing,
+    SummariserKind,
+    Trigger,
+)
 from compaction.restore import restore_all, restore_drops, restore_range
+from compaction.service import Compactions, Preview
 from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+from compaction.store.rows import forget_threads
 from compaction.summary import (
     PROMPT_VERSION,
     SECTIONS,
@@ -52,6 +86,7 @@ from compaction.summary import (
     estimate_tokens,
 )
 from compaction.transcript import source_entry, view_messages
+from compaction.verifying import LedgerCheck
 from compaction.view import (
     Item,
     Live,
@@ -69,29 +104,49 @@ from compaction.view import (
     first_view,
     render,
 )
+from compaction.viewing import ShownView, Views
 
 __all__ = [
     "EXTRACTOR_VERSION",
     "GENESIS",
+    "HOLD_S",
     "PROMPT_VERSION",
     "SECTIONS",
+    "WHOLE_VIEW",
     "Aborted",
     "Analyses",
     "Atom",
     "AtomClass",
     "Attempt",
     "Call",
+    "Cause",
     "Clause",
     "ClauseClass",
+    "Compaction",
     "CompactionError",
     "CompactionRequest",
+    "CompactionService",
+    "CompactionStatus",
+    "Compactions",
+    "Drop",
+    "DropFilter",
     "DropQuery",
+    "DropSource",
+    "Drops",
+    "FoundDrop",
     "History",
+    "HoldLost",
     "Item",
+    "KeptView",
     "Ledger",
+    "LedgerCheck",
     "LedgerDamaged",
     "Live",
+    "Loaded",
     "Masked",
+    "MessageCounter",
+    "NothingToUndo",
+    "Order",
     "Part",
     "PartAnalysis",
     "PartKind",
@@ -102,8 +157,10 @@ __all__ = [
     "PlanOutdated",
     "Policy",
     "Position",
+    "Preview",
     "Promotion",
     "Proposal",
+    "QueuedPromotion",
     "Reason",
     "Recalled",
     "Refusal",
@@ -117,36 +174,48 @@ __all__ = [
     "Row",
     "RowKey",
     "Rules",
+    "RunInProgress",
     "Segment",
     "Shown",
+    "ShownView",
     "Situation",
     "Source",
     "SourceEntry",
+    "Standing",
     "Status",
     "Summariser",
     "SummariserFailed",
+    "SummariserKind",
     "Summary",
     "SummaryPrompt",
     "SummaryReply",
     "TextAnalysis",
     "TokenCounter",
+    "Trigger",
     "Trust",
     "UnitKind",
     "View",
     "ViewBroken",
     "ViewDiff",
+    "ViewMoved",
+    "Views",
     "analyse",
     "balance_of",
     "breaker",
     "compact",
+    "current_revision",
     "diff_views",
     "erase_rows",
     "estimate_tokens",
     "extract_atoms",
     "extract_clauses",
     "first_view",
+    "forget_threads",
+    "head_revision",
     "histories",
+    "migrate",
     "plan_compaction",
+    "read_loaded",
     "recall_dropped",
     "recheck_rows",
     "render",

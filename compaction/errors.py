@@ -2,10 +2,22 @@
 
 CompactionError
 ├── ViewBroken          a view names what is not there, or names it twice
-└── PlanOutdated        the view has moved since the plan was made
+├── PlanOutdated        the view has moved since the plan was made
+├── ViewMoved           somebody else moved the view, or changed what it covers; nothing was written
+├── RunInProgress       a run holds the thread; nothing was written
+├── HoldLost            another process performs the compaction now; nothing was written
+└── NothingToUndo       the view is not one that a restore made
 """
 
-__all__ = ["CompactionError", "PlanOutdated", "ViewBroken"]
+__all__ = [
+    "CompactionError",
+    "HoldLost",
+    "NothingToUndo",
+    "PlanOutdated",
+    "RunInProgress",
+    "ViewBroken",
+    "ViewMoved",
+]
 
 
 class CompactionError(Exception):
@@ -25,4 +37,36 @@ class PlanOutdated(CompactionError):
 
     def __init__(self, view_id: str, what: str) -> None:
         super().__init__(f"the plan over view {view_id!r} is outdated: {what}")
+        self.view_id = view_id
+
+
+class ViewMoved(CompactionError):
+    """The thread has another view, or another history, than the one that was read; nothing was written."""
+
+    def __init__(self, thread_id: str, view_id: str) -> None:
+        super().__init__(f"thread {thread_id!r} has moved on from view {view_id!r}")
+        self.thread_id, self.view_id = thread_id, view_id
+
+
+class RunInProgress(CompactionError):
+    """A run holds the thread, and its view is left alone until the run lets go; nothing was written."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"a run holds thread {thread_id!r}")
+        self.thread_id = thread_id
+
+
+class HoldLost(CompactionError):
+    """Another process performs this compaction now; nothing was written."""
+
+    def __init__(self, compaction_id: str, holder: str) -> None:
+        super().__init__(f"{holder!r} does not perform compaction {compaction_id!r} any more")
+        self.compaction_id = compaction_id
+
+
+class NothingToUndo(CompactionError):
+    """Only a restore can be undone, and only by whoever still stands at it."""
+
+    def __init__(self, view_id: str, what: str) -> None:
+        super().__init__(f"view {view_id!r} cannot be undone: {what}")
         self.view_id = view_id

@@ -206,7 +206,7 @@ def _run_settled(state: ThreadState, entry: entries.RunSettled) -> None:
 
 def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated) -> None:
     for message_id in entry.removed:
-        state.by_id.pop(message_id, None)
+        state.remove(message_id)
     state.merge(entry.messages, Said(at.seq, None, at.at_us))
     state.update_count += 1
     known = {each.call.id: each for each in state.calls.values()}

@@ -3,13 +3,13 @@
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from state.entry import Failure, Outcome, Recalled
 from state.ids import ExecutionId, StepKey
 from state.message import Message, ToolCall
 
-__all__ = ["Call", "Execution", "Node", "Position", "Said", "ThreadState"]
+__all__ = ["Call", "Execution", "Node", "Place", "Position", "Said", "ThreadState"]
 
 Node = Literal["model", "tools"]
 
@@ -21,6 +21,14 @@ class Said:
     seq: int
     run_id: str | None
     at_us: int  #: epoch microseconds
+
+
+class Place(NamedTuple):
+    """Where a message stands in the journal: the entry that brought it, and the one that last wrote it."""
+
+    seq: int
+    ordinal: int  #: among the messages of that entry
+    written_seq: int
 
 
 @dataclass(slots=True)
@@ -115,6 +123,7 @@ class ThreadState:
 
     seq: int = 0
     by_id: dict[str, Message] = field(default_factory=dict)  #: in order; a message of the same id takes the old place
+    places: dict[str, Place] = field(default_factory=dict)  #: by message id
     next: Node | None = None
     calls: dict[StepKey, Call] = field(default_factory=dict)
     execution: Execution | None = None
@@ -158,17 +167,26 @@ class ThreadState:
 
     def merge(self, messages: Iterable[Message], said: Said) -> None:
         """Append messages, or put them in the place of those that have their ids."""
-        for each in messages:
+        for ordinal, each in enumerate(messages):
+            before = self.places.get(each.id)
+            place = (said.seq, ordinal) if before is None else before[:2]
+            self.places[each.id] = Place(*place, written_seq=said.seq)
             self.by_id[each.id], self.said[each.id] = each, said
             if self.recalled is not None and self.recalled.message_id == each.id:
                 # Other words under the same id are another question.
                 self.recalled = None
+
+    def remove(self, message_id: str) -> None:
+        """Take a message out of the transcript, if it is there."""
+        self.by_id.pop(message_id, None)
+        self.places.pop(message_id, None)
 
     def snapshot(self) -> "ThreadState":
         """A copy that later entries do not change."""
         twin = copy.copy(self)
         twin.by_id = dict(self.by_id)
         twin.said = dict(self.said)
+        twin.places = dict(self.places)
         twin.calls = {key: copy.copy(call) for key, call in self.calls.items()}
         twin.execution = copy.copy(self.execution)
         return twin

@@ -217,18 +217,19 @@ def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) 
     return int(connection.execute(statement).scalar_one())
 
 
-def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> None:
-    """Remove a thread with everything that belongs to it; a worker that holds it is refused from then on.
+def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> int:
+    """Remove a thread with all that state has of it, and return its number; its holder is refused from then on.
 
     Raises NotFound.
     """
     thread = get_thread(connection, tenant_id, thread_id)
     connection.execute(statements.LOCK_THREAD, {"thread": thread.number})
     _delete(connection, [thread.number])
+    return thread.number
 
 
-def purge_expired(connection: Connection, now_us: int, count_max: int) -> int:
-    """Remove threads of stateless runs whose time has come and whose runs have ended; how many."""
+def purge_expired(connection: Connection, now_us: int, count_max: int) -> list[int]:
+    """Remove threads of stateless runs whose time has come and whose runs have ended; their numbers."""
     thread = tables.thread.c
     numbers = connection.execute(
         select(thread.number)
@@ -243,15 +244,16 @@ def purge_expired(connection: Connection, now_us: int, count_max: int) -> int:
     return _delete(connection, list(numbers))
 
 
-def _delete(connection: Connection, numbers: list[int]) -> int:
+def _delete(connection: Connection, numbers: list[int]) -> list[int]:
     if not numbers:
-        return 0
+        return []
     run = tables.run.c
     runs = select(run.run_id).where(run.thread.in_(numbers))
     connection.execute(delete(tables.receipt).where(tables.receipt.c.run_id.in_(runs)))
     for table in _DEPENDENTS:
         connection.execute(delete(table).where(table.c.thread.in_(numbers)))
-    return connection.execute(delete(tables.thread).where(tables.thread.c.number.in_(numbers))).rowcount
+    connection.execute(delete(tables.thread).where(tables.thread.c.number.in_(numbers)))
+    return numbers
 
 
 def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from compaction import CompactionService
 from memory import Recollection
 from state import Database, Journal, to_us
 from workers.agents import Registry
@@ -26,6 +27,7 @@ class Desk:
 
     Attributes:
         recollection: Its calls raise `memory.Unavailable` while memory is down; None in a process that has no memory.
+        compaction: None in a process that compacts nothing.
     """
 
     database: Database
@@ -36,6 +38,7 @@ class Desk:
     data_dir: Path
     now: Callable[[], datetime]
     recollection: Recollection | None = None
+    compaction: CompactionService | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chore_bell: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs

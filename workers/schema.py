@@ -6,17 +6,25 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from state import current_revision, head_revision, is_outage, open_engine
+import compaction
+import state
+from state import is_outage, open_engine
 from workers.settings import Settings
 
-__all__ = ["await_schema", "state_gaps", "when_reachable"]
+__all__ = ["await_schema", "revision_gaps", "state_gaps", "when_reachable"]
 
 T = TypeVar("T")
 POLL_S = 0.5
 #: How often it is said again while nothing changes (seconds).
 SAY_EVERY_S = 30.0
+#: What has migrations of its own, and where its revision and the one needed are asked for.
+_PARTS = (
+    ("state", state.current_revision, state.head_revision),
+    ("compaction", compaction.current_revision, compaction.head_revision),
+)
 _LOG = logging.getLogger("threadmark.schema")
 
 
@@ -50,10 +58,18 @@ def state_gaps(settings: Settings) -> list[str]:
     """What the tables of state lack; they are read and not changed. Blocks."""
     engine = open_engine(settings.state_database_url, write=False)
     try:
-        at, needed = current_revision(engine), head_revision()
+        return revision_gaps(engine)
     finally:
         engine.dispose()
-    return [] if at == needed else [f"state is at revision {at}, needed is {needed}"]
+
+
+def revision_gaps(engine: Engine) -> list[str]:
+    """What the state database lacks of what a worker needs, a phrase for each part that is behind. Blocks."""
+    return [
+        f"{part} is at revision {at}, needed is {needed}"
+        for part, current, head in _PARTS
+        if (at := current(engine)) != (needed := head())
+    ]
 
 
 def _reason(gaps: Callable[[], list[str]]) -> str | None:

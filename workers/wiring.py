@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
+import compaction
 from memory import Recollection
 from state import (
     AdvisoryLocks,
@@ -15,8 +16,6 @@ from state import (
     FileLocks,
     Journal,
     Liveness,
-    current_revision,
-    head_revision,
     is_sqlite,
     migrate,
     open_engine,
@@ -36,7 +35,9 @@ from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
 from workers.redis_link import Outage
 from workers.redis_side import open_side
+from workers.schema import revision_gaps
 from workers.settings import Settings
+from workers.tokens import count_tokens
 from workers.worker import Pace, Worker, new_worker_id
 
 __all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
@@ -85,10 +86,11 @@ def now_utc() -> datetime:
 
 
 def migrate_state(settings: Settings) -> None:
-    """Bring the state database to the head revision. Blocks."""
+    """Bring the state database, what compaction keeps in it too, to the head revisions. Blocks."""
     engine = open_engine(settings.state_database_url, write=True)
     try:
         migrate(engine)
+        compaction.migrate(engine)
     finally:
         engine.dispose()
 
@@ -130,6 +132,7 @@ async def open_resources(
             data_dir=settings.data_dir,
             now=now,
             recollection=memory.recollection,
+            compaction=compaction.CompactionService(database, now=now, count=count_tokens),
         )
         handlers = {EXTRACT_MEMORY: extractor_of(desk), **(chores or {})}
         worker = _worker(settings, desk, engine, handlers) if with_worker else None
@@ -165,11 +168,9 @@ async def _stop(worker: Worker, doorbell: Doorbell) -> None:
 
 
 def _check_schema(engine: Engine) -> None:
-    at, needed = current_revision(engine), head_revision()
-    if at != needed:
-        raise SchemaBehind(
-            f"the state database is at revision {at}, this code needs {needed}: run `threadmark migrate`"
-        )
+    found = revision_gaps(engine)
+    if found:
+        raise SchemaBehind(f"the state database is behind ({'; '.join(found)}): run `threadmark migrate`")
 
 
 def _worker(settings: Settings, desk: Desk, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:

@@ -15,13 +15,13 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from state import Claim, Failure, Held, claim, claim_run, give_back, new_id, next_due_us, own, prune, purge_expired
-from state.tasks import prune_tasks
+from state import Claim, Failure, Held, claim, claim_run, give_back, new_id, next_due_us, own
 from workers.breaks import blamed, rest_us
 from workers.chores import Chores
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.pulse import Pulse
+from workers.tidying import tidy
 from workers.turn import Turn
 
 __all__ = ["Pace", "Worker", "new_worker_id"]
@@ -278,7 +278,4 @@ class Worker:
         if now < self._purge_due:
             return
         self._purge_due = now + _PURGE_EVERY_S
-        now_us = self._desk.now_us()
-        await self._desk.database.write(lambda connection: purge_expired(connection, now_us, 100))
-        await self._desk.database.write(lambda connection: prune(connection, now_us))
-        await self._desk.database.write(lambda connection: prune_tasks(connection, now_us, 100))
+        await tidy(self._desk)

@@ -21,6 +21,7 @@ from app.request import BodyRefused
 from app.resources import Resources
 from app.standing import stand
 from app.wire.threads import Labels, NewThread, ShownThread, ThreadCount, ThreadSearch, chosen, thread_to_wire
+from compaction import forget_threads
 from state import (
     Reply,
     RunStatus,
@@ -106,7 +107,7 @@ async def remove_thread(thread_id: FromPath[str], caller: given.Caller, resource
     def unit(connection: Connection) -> tuple[str, ...]:
         thread = get_thread(connection, caller.tenant_id, wanted)
         running = list_runs(connection, thread.number, status=RunStatus.RUNNING)
-        delete_thread(connection, caller.tenant_id, wanted)
+        forget_threads(connection, [delete_thread(connection, caller.tenant_id, wanted)])
         return tuple(run.run_id for run in running)
 
     stopped = await resources.database.write(unit)

@@ -8,7 +8,7 @@ import msgspec
 from compaction.ledger.terms import Reason, Status, UnitKind
 from compaction.source import Role, Trust
 
-__all__ = ["Place", "Row", "RowKey", "Source"]
+__all__ = ["Place", "Row", "RowKey", "Source", "row_id_of"]
 
 
 class Source(NamedTuple):
@@ -79,4 +79,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     @property
     def row_id(self) -> str:
         """A name for the row within its ledger that does not change when statuses do."""
-        return hashlib.sha256("\0".join((self.unit, self.cls, self.canon)).encode()).hexdigest()[:24]
+        return row_id_of(self.key)
+
+
+def row_id_of(key: RowKey) -> str:
+    """The name that the row of a unit has in every ledger."""
+    return hashlib.sha256("\0".join(key).encode()).hexdigest()[:24]

@@ -217,7 +217,7 @@ async def test_threads_of_stateless_runs_are_in_nobody_s_list_and_go_when_their_
     now_us = store.now_us()
 
     async def purged(at_us: int) -> int:
-        return await store.write(partial(purge_expired, now_us=at_us, count_max=100))
+        return len(await store.write(partial(purge_expired, now_us=at_us, count_max=100)))
 
     claimed, hand = await store.begun(expires_at_us=now_us + 1)
     assert await found(store) == []

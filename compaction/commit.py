@@ -1,0 +1,161 @@
+"""The commit of a compaction, and of a restore: one unit in which the view moves with everything that explains it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection
+
+from compaction.analysis import PartAnalysis
+from compaction.errors import HoldLost, RunInProgress, ViewMoved
+from compaction.ledger import Status, totals_of
+from compaction.loading import Loaded
+from compaction.proposal import Proposal
+from compaction.records import Cause, Compaction, CompactionStatus, KeptView
+from compaction.store import orders, rows, views
+from compaction.view import View
+from state import LeaseLost, Thread, ThreadGone, to_us
+from state.numbered import is_overwritten, lock_number
+
+__all__ = ["Commit", "ViewMove", "commit_compaction", "move_view"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A finished compaction. `fence` is that of the lease under which it was made inside of a run; None outside."""
+
+    compaction: Compaction
+    holder: str
+    loaded: Loaded
+    proposal: Proposal
+    covered: tuple[int, ...]
+    absorbed: tuple[str, ...]  #: segments whose entries are covered again
+    added: Mapping[str, tuple[PartAnalysis, ...]] = field(default_factory=dict)
+    fence: int | None = None
+    now: datetime
+
+
+def commit_compaction(connection: Connection, done: Commit) -> Compaction:
+    """Segment, ledger, promotions and the move of the view, or nothing. Repeatable.
+
+    Raises RunInProgress, LeaseLost, ThreadGone, ViewMoved or HoldLost; nothing is written then.
+    """
+    loaded, proposal = done.loaded, done.proposal
+    thread = _still(connection, loaded, done.fence)
+    stored = orders.find_compaction(connection, done.compaction.compaction_id)
+    if stored is not None and stored.view_id == proposal.view.view_id:
+        return stored
+    compaction_id = done.compaction.compaction_id
+    before, now_us = loaded.standing, to_us(done.now)
+    view = msgspec.structs.replace(proposal.view, version=before.version + 1)
+    if not orders.change(connection, compaction_id, done.holder, _ended(done, view)):
+        raise HoldLost(compaction_id, done.holder)
+    if not views.move_standing(connection, thread.number, before, view, proposal.ledger.root):
+        raise ViewMoved(thread.thread_id, before.view_id)
+    absorbed = {loaded.segments[segment_id].compaction_id for segment_id in done.absorbed}
+    kept = KeptView(
+        view=view,
+        cause=Cause.COMPACTION,
+        ledgers=(*(each for each in loaded.view.ledgers if each not in absorbed), compaction_id),
+        head_seq=loaded.thread.head_seq,
+        requested_by=done.compaction.requested_by,
+        created_at=done.now,
+    )
+    views.add_view(connection, thread.number, kept)
+    orders.set_statuses(connection, absorbed, CompactionStatus.SUPERSEDED, now_us)
+    if proposal.segment is not None:
+        signature = views.signature_of(proposal.segment.covered, loaded.versions)
+        views.add_segment(connection, thread.number, proposal.segment, signature)
+    rows.add_rows(connection, compaction_id, thread.tenant_id, thread.number, proposal.ledger.rows)
+    rows.add_promotions(connection, compaction_id, thread.tenant_id, thread.number, proposal.promotions, now_us)
+    rows.add_analyses(connection, thread.number, done.added)
+    orders.forget_replies(connection, [compaction_id])
+    committed = orders.find_compaction(connection, compaction_id)
+    if committed is None:
+        raise HoldLost(compaction_id, done.holder)
+    return committed
+
+
+def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
+    """The thread, locked, if nothing happened to it that the work does not know of. What was appended is welcome."""
+    thread = lock_number(connection, loaded.thread.number)
+    if thread is None:
+        raise ThreadGone(loaded.thread.thread_id, loaded.thread.fence)
+    if fence is not None and thread.fence != fence:
+        raise LeaseLost(thread.thread_id, fence)
+    if fence is None and thread.owner is not None:
+        raise RunInProgress(thread.thread_id)
+    changed = thread.lineage != loaded.thread.lineage and fence is None
+    if changed or is_overwritten(connection, thread.number, loaded.thread.head_seq):
+        raise ViewMoved(thread.thread_id, loaded.standing.view_id)
+    return thread
+
+
+def _ended(done: Commit, view: View) -> dict[str, Any]:
+    proposal, ledger = done.proposal, done.proposal.ledger
+    gone = [row for row in ledger.rows if row.status is Status.DROPPED and row.critical]
+    return {
+        "status": CompactionStatus.COMMITTED,
+        "view_id": view.view_id,
+        "from_seq": done.covered[0],
+        "to_seq": done.covered[-1],
+        "branch": done.loaded.thread.branch,
+        "head_seq": done.loaded.thread.head_seq,
+        "tokens_before": proposal.tokens_before,
+        "tokens_after": proposal.tokens_after,
+        "prompt_tokens": proposal.prompt_tokens,
+        "output_tokens": proposal.output_tokens,
+        "shown_ratio": ledger.shown_ratio,
+        "strategy": proposal.strategy,
+        "totals": msgspec.json.encode(totals_of(ledger.rows)),
+        "rejections": msgspec.json.encode(proposal.rejections),
+        "critical_dropped": len(gone),
+        "introduced": sum(row.status is Status.INTRODUCED for row in ledger.rows),
+        "ordinal": view.version,
+        "prev_ledger_root": ledger.previous_root,
+        "ledger_root": ledger.root,
+        "error_code": None,
+        "error": None,
+        "held_until": 0,
+        "updated_at": to_us(done.now),
+        "committed_at": to_us(done.now),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewMove:
+    """A move of the view without a compaction: a restore, its undo, an erasure. `ledgers` are those in effect then."""
+
+    loaded: Loaded
+    view: View
+    cause: Cause
+    ledgers: tuple[str, ...]
+    requested_by: str
+    now: datetime
+    fence: int | None = None
+
+
+def move_view(connection: Connection, move: ViewMove) -> KeptView:
+    """Keep the view and point the thread at it, or nothing. Raises as `commit_compaction` does."""
+    loaded, before = move.loaded, move.loaded.standing
+    thread = _still(connection, loaded, move.fence)
+    view = msgspec.structs.replace(move.view, version=before.version + 1)
+    if not views.move_standing(connection, thread.number, before, view, before.ledger_root):
+        raise ViewMoved(thread.thread_id, before.view_id)
+    kept = KeptView(
+        view=view,
+        cause=move.cause,
+        ledgers=move.ledgers,
+        head_seq=loaded.thread.head_seq,
+        requested_by=move.requested_by,
+        created_at=move.now,
+    )
+    views.add_view(connection, thread.number, kept)
+    now_us = to_us(move.now)
+    left = set(loaded.view.ledgers) - set(move.ledgers)
+    again = set(move.ledgers) - set(loaded.view.ledgers)
+    orders.set_statuses(connection, left, CompactionStatus.RESTORED, now_us)
+    orders.set_statuses(connection, again, CompactionStatus.COMMITTED, now_us)
+    return kept

@@ -1,0 +1,186 @@
+"""What compactions took away: paged, searched, shown in its place, and exported row by row."""
+
+from collections.abc import AsyncIterator, Collection, Iterable
+
+import msgspec
+from sqlalchemy import Connection
+
+from compaction.analysis import analyse_text
+from compaction.ledger import RowKey, UnitKind
+from compaction.ledger.rows import row_id_of
+from compaction.loading import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
+from compaction.recall import DropQuery, Recalled, recall_dropped
+from compaction.records import Drop, DropFilter
+from compaction.source import Position, SourceEntry
+from compaction.store import orders, rows
+from compaction.summary import TokenCounter
+from compaction.wording import content_words
+from state import Database, NotFound
+from state.numbered import find_numbered
+
+__all__ = ["DropSource", "Drops", "FoundDrop"]
+
+PAGE_COUNT_MAX = 500
+#: Rows of a tenant that one search ranks, words that it looks for, threads that it opens.
+CANDIDATE_COUNT_MAX, WORD_COUNT_MAX, THREAD_COUNT_MAX = 200, 6, 20
+
+
+class FoundDrop(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer of a search: the drop's name, its thread, and the words as they stand in the journal."""
+
+    drop_id: str
+    compaction_id: str
+    thread_id: str
+    recalled: Recalled
+
+
+class DropSource(msgspec.Struct, frozen=True, kw_only=True):
+    """A drop with the messages that it comes from, and their neighbours; erased ones have no text."""
+
+    drop: Drop
+    thread_id: str
+    entries: tuple[SourceEntry, ...]  #: those that say it
+    around: tuple[SourceEntry, ...]  #: these and their neighbours, in the order of the thread
+
+
+class Drops:
+    """The verbs over drops; all of them read only. A tenant's ids do not exist for another tenant (NotFound)."""
+
+    def __init__(self, database: Database, count: TokenCounter, count_message: MessageCounter) -> None:
+        self._database, self._count, self._count_message = database, count, count_message
+
+    async def page(
+        self, tenant_id: str, compaction_id: str, chosen: DropFilter, *, after: int = -1, count_max: int = 50
+    ) -> list[Drop]:
+        """Drops of a compaction in the order of its ledger; `after` is the number of the last row of the page before.
+
+        Raises NotFound.
+        """
+
+        def query(connection: Connection) -> list[Drop]:
+            if orders.find_compaction(connection, compaction_id, tenant_id) is None:
+                raise NotFound("Compaction", compaction_id)
+            return rows.page_of_rows(connection, compaction_id, chosen, after=after, count_max=count_max)
+
+        return await self._database.read(query)
+
+    async def ledger(self, tenant_id: str, compaction_id: str) -> AsyncIterator[Drop]:
+        """Every row of the ledger, in order, read page by page. Raises NotFound before the first."""
+        everything = DropFilter(statuses=())
+        after, more = -1, True
+        while more:
+            page = await self.page(tenant_id, compaction_id, everything, after=after, count_max=PAGE_COUNT_MAX)
+            for drop in page:
+                yield drop
+            more = len(page) == PAGE_COUNT_MAX
+            after = page[-1].number if page else after
+
+    async def get(self, tenant_id: str, drop_id: str) -> Drop:
+        """The drop. Raises NotFound."""
+        found = await self._database.read(lambda connection: rows.find_drop(connection, tenant_id, drop_id))
+        if found is None:
+            raise NotFound("Drop", drop_id)
+        return found
+
+    async def source(self, tenant_id: str, drop_id: str, *, context: int = 2) -> DropSource:
+        """Where a drop comes from, with `context` messages on each side, as they were when it was dropped.
+
+        Raises NotFound.
+        """
+        drop = await self.get(tenant_id, drop_id)
+
+        def query(connection: Connection) -> tuple[str, list[SourceEntry]]:
+            done = orders.find_compaction(connection, drop.compaction_id, tenant_id)
+            thread = find_numbered(connection, drop.thread)
+            if done is None or thread is None:
+                raise NotFound("Drop", drop_id)
+            entries = entries_as_of(connection, drop.thread, done.branch, done.head_seq, self._count_message)
+            return thread.thread_id, entries
+
+        thread_id, entries = await self._database.read(query)
+        wanted = {Position(source.seq, source.message) for source in drop.row.sources}
+        at = {number for number, entry in enumerate(entries) if entry.position in wanted}
+        near = {number for each in at for number in range(each - context, each + context + 1)}
+        return DropSource(
+            drop=drop,
+            thread_id=thread_id,
+            entries=tuple(entries[number] for number in sorted(at)),
+            around=tuple(entry for number, entry in enumerate(entries) if number in near),
+        )
+
+    async def search_thread(self, tenant_id: str, thread_id: str, query: DropQuery) -> list[FoundDrop]:
+        """The best answers among what the thread's view does not show; of each unit the newest account counts.
+
+        Raises NotFound.
+        """
+
+        def read(connection: Connection) -> tuple[Loaded, list[Drop]]:
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message)
+            return loaded, _newest(connection, loaded.view.ledgers)
+
+        loaded, drops = await self._database.read(read)
+        return self._recalled(loaded, drops, query)
+
+    async def search_tenant(self, tenant_id: str, query: DropQuery) -> list[FoundDrop]:
+        """The best answers over all threads of the tenant: equal values first, then shared words.
+
+        At most CANDIDATE_COUNT_MAX rows, the newest that have one of the words, are looked at.
+        """
+        candidates = await self._database.read(lambda connection: _candidates(connection, tenant_id, query))
+        by_thread: dict[int, list[Drop]] = {}
+        for drop in candidates:
+            by_thread.setdefault(drop.thread, []).append(drop)
+        found: list[FoundDrop] = []
+        for number in list(by_thread)[:THREAD_COUNT_MAX]:
+            loaded = await self._database.read(
+                lambda connection, number=number: load_numbered(connection, number, self._count_message)  # type: ignore[misc]
+            )
+            in_effect = [drop for drop in by_thread[number] if drop.compaction_id in loaded.view.ledgers]
+            found.extend(self._recalled(loaded, in_effect, query))
+        found.sort(key=lambda each: -each.recalled.score)
+        return found[: query.limit]
+
+    def _recalled(self, loaded: Loaded, drops: Iterable[Drop], query: DropQuery) -> list[FoundDrop]:
+        by_row = {drop.row.row_id: drop for drop in drops}
+        recalled = recall_dropped((drop.row for drop in by_row.values()), loaded.by_position(), query, self._count)
+        return [
+            FoundDrop(
+                drop_id=by_row[each.row_id].drop_id,
+                compaction_id=by_row[each.row_id].compaction_id,
+                thread_id=loaded.thread.thread_id,
+                recalled=each,
+            )
+            for each in recalled
+        ]
+
+
+def _newest(connection: Connection, compaction_ids: Iterable[str]) -> list[Drop]:
+    """The rows of these ledgers, of each unit that of the newest compaction."""
+    newest: dict[RowKey, Drop] = {}
+    for compaction_id in sorted(compaction_ids):
+        everything = rows.page_of_rows(connection, compaction_id, DropFilter(statuses=()), after=-1, count_max=None)
+        newest.update((drop.row.key, drop) for drop in everything)
+    return list(newest.values())
+
+
+def _candidates(connection: Connection, tenant_id: str, query: DropQuery) -> list[Drop]:
+    statuses = tuple(query.statuses)
+    words = sorted(content_words(query.text), key=lambda word: (-len(word), word))[:WORD_COUNT_MAX]
+    texts = [query.text.strip(), *words]
+    found: dict[str, Drop] = {}
+    for text in dict.fromkeys(texts):
+        chosen = DropFilter(
+            statuses=statuses,
+            classes=tuple(query.classes),
+            text=text,
+            from_seq=query.from_seq,
+            to_seq=query.to_seq,
+        )
+        drops = rows.rows_of_tenant(connection, tenant_id, chosen, _exact(query.text), count_max=CANDIDATE_COUNT_MAX)
+        found.update((drop.drop_id, drop) for drop in drops)
+    return list(found.values())
+
+
+def _exact(text: str) -> Collection[str]:
+    """The names of the rows that the values in a question have."""
+    return {row_id_of(RowKey(UnitKind.ATOM, atom.cls, atom.canon)) for atom in analyse_text(text).atoms}

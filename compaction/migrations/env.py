@@ -1,0 +1,14 @@
+"""Alembic's entry: runs over the connection that `migrate` opened."""
+
+from alembic import context
+
+from compaction.migrations import VERSION_TABLE
+from compaction.tables import METADATA
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=METADATA,
+    version_table=VERSION_TABLE,
+    transactional_ddl=False,
+)
+context.run_migrations()

@@ -1,0 +1,284 @@
+"""One performance of a compaction: held, planned, drafted, committed; tried again where the view moved meanwhile."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+from sqlalchemy import Connection
+
+from compaction.analysis import Analyses
+from compaction.atoms import EXTRACTOR_VERSION
+from compaction.commit import Commit, commit_compaction
+from compaction.errors import HoldLost, PlanOutdated, RunInProgress, ViewMoved
+from compaction.ledger import History, RowKey, histories
+from compaction.loading import Loaded, MessageCounter, load_numbered
+from compaction.offloop import KeptReplies, compact_beside
+from compaction.plan import Plan, Refusal, RefusalReason, plan_compaction
+from compaction.proposal import Aborted, CompactionRequest, Proposal
+from compaction.records import Compaction, CompactionStatus, Order
+from compaction.store import orders, rows, views
+from compaction.summary import PROMPT_VERSION, Summariser, SummaryReply, TokenCounter
+from state import Database, LeaseLost, NotFound, ThreadGone, new_id, to_us
+
+__all__ = ["HOLD_S", "Performance", "Tools", "draft"]
+
+#: How long a process that says nothing keeps a compaction (seconds).
+HOLD_S = 30.0
+#: Plans tried where the view moves again and again.
+PLANS_MAX = 3
+
+
+class Tools(Protocol):
+    """What a performance works with."""
+
+    database: Database
+    count: TokenCounter
+    count_message: MessageCounter
+    now: Callable[[], datetime]
+
+
+class Performance:
+    """One attempt of one process."""
+
+    def __init__(
+        self, tools: Tools, compaction_id: str, holder: str, summariser: Summariser | None, fence: int | None
+    ) -> None:
+        self._tools, self._holder, self._summariser, self._fence = tools, holder, summariser, fence
+        self._compaction_id = compaction_id
+
+    async def perform(self) -> Compaction:
+        """The compaction after it; see `Compactions.perform`."""
+        held = await self._hold()
+        if held is None:
+            return await self._stored()
+        async with self._holding():
+            try:
+                return await self._plan_and_commit(held)
+            except RunInProgress as error:
+                return await self._end(CompactionStatus.PLANNED, RefusalReason.RUN_IN_PROGRESS, str(error))
+            except (ViewMoved, PlanOutdated) as error:
+                return await self._end(CompactionStatus.ABORTED, "view_moved", str(error))
+            except (LeaseLost, ThreadGone):
+                return await self._end(CompactionStatus.ABORTED, "lease_lost", "the run lost its lease of the thread")
+            except HoldLost:
+                return await self._stored()
+
+    async def _plan_and_commit(self, held: Compaction) -> Compaction:
+        for number in range(PLANS_MAX):
+            loaded = await self._load(held)
+            plan = self._kept_plan(held, loaded) or self._new_plan(held, loaded)
+            if isinstance(plan, Refusal):
+                return await self._refuse(plan)
+            leaving = plan.covered or plan.masked
+            signature = views.signature_of(leaving, loaded.versions)
+            if number and signature != held.signature:
+                raise ViewMoved(loaded.thread.thread_id, loaded.standing.view_id)
+            held = await self._keep_plan(plan, leaving, signature, loaded)
+            try:
+                return await self._draft_and_commit(held, plan, loaded)
+            except ViewMoved:
+                if number == PLANS_MAX - 1:
+                    raise
+        raise AssertionError("the last plan is committed or raises")
+
+    async def _draft_and_commit(self, held: Compaction, plan: Plan, loaded: Loaded) -> Compaction:
+        analyses = Analyses(
+            (await self._tools.database.read(lambda connection: rows.read_analyses(connection, held.thread))).items()
+        )
+        made = await draft(self._tools, loaded, plan, _order_of(held), held.compaction_id, self._kept(held), analyses)
+        if isinstance(made, Aborted):
+            return await self._abort(made)
+        done = Commit(
+            compaction=held,
+            holder=self._holder,
+            loaded=loaded,
+            proposal=made,
+            covered=plan.covered or plan.masked,
+            absorbed=plan.absorbed,
+            added=analyses.added,
+            fence=self._fence,
+            now=self._tools.now(),
+        )
+        return await self._tools.database.write(
+            lambda connection: commit_compaction(connection, done), thread=held.thread, repeatable=True
+        )
+
+    def _new_plan(self, held: Compaction, loaded: Loaded) -> Plan | Refusal:
+        in_progress = self._fence is None and loaded.thread.owner is not None
+        return plan_compaction(loaded.situation(held.base_tokens, run_in_progress=in_progress), held.policy)
+
+    def _kept_plan(self, held: Compaction, loaded: Loaded) -> Plan | None:
+        """The plan of an earlier attempt, while its view stands and its entries are what they were.
+
+        What was appended meanwhile does not change it: the chunks, and with them the replies that are kept, stay.
+        """
+        if held.plan is None or held.plan.view_id != loaded.view.view.view_id:
+            return None
+        if self._fence is None and loaded.thread.owner is not None:
+            raise RunInProgress(loaded.thread.thread_id)
+        leaving = held.plan.covered or held.plan.masked
+        return held.plan if views.signature_of(leaving, loaded.versions) == held.signature else None
+
+    def _kept(self, held: Compaction) -> Summariser | None:
+        if self._summariser is None:
+            return None
+        database = self._tools.database
+
+        async def known() -> dict[str, SummaryReply]:
+            return await database.read(lambda connection: orders.read_replies(connection, held.compaction_id))
+
+        async def keep(key: str, reply: SummaryReply) -> None:
+            await database.write(lambda connection: orders.add_reply(connection, held, key, reply), repeatable=True)
+
+        return KeptReplies(self._summariser, known, keep)
+
+    async def _load(self, held: Compaction) -> Loaded:
+        return await self._tools.database.read(
+            lambda connection: load_numbered(connection, held.thread, self._tools.count_message)
+        )
+
+    async def _hold(self) -> Compaction | None:
+        now_us = to_us(self._tools.now())
+        return await self._tools.database.write(
+            lambda connection: orders.hold(
+                connection, self._compaction_id, self._holder, now_us, now_us + round(HOLD_S * 1_000_000)
+            ),
+            repeatable=True,
+        )
+
+    @asynccontextmanager
+    async def _holding(self) -> AsyncIterator[None]:
+        """Hold on while the work goes on."""
+        beating = asyncio.create_task(self._beat())
+        try:
+            yield
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+
+    async def _beat(self) -> None:
+        held = True
+        while held:
+            await asyncio.sleep(HOLD_S / 3)
+            until_us = to_us(self._tools.now()) + round(HOLD_S * 1_000_000)
+            held = await self._tools.database.write(partial(self._hold_on, until_us=until_us), repeatable=True)
+
+    def _hold_on(self, connection: Connection, until_us: int) -> bool:
+        return orders.change(connection, self._compaction_id, self._holder, {"held_until": until_us})
+
+    async def _stored(self) -> Compaction:
+        found = await self._tools.database.read(
+            lambda connection: orders.find_compaction(connection, self._compaction_id)
+        )
+        if found is None:
+            raise NotFound("Compaction", self._compaction_id)
+        return found
+
+    async def _keep_plan(self, plan: Plan, leaving: tuple[int, ...], signature: str, loaded: Loaded) -> Compaction:
+        await self._write(
+            {
+                "plan": msgspec.json.encode(plan),
+                "signature": signature,
+                "from_seq": leaving[0],
+                "to_seq": leaving[-1],
+                "branch": loaded.thread.branch,
+                "head_seq": loaded.thread.head_seq,
+                "tokens_before": plan.tokens_before,
+                "tokens_after": plan.tokens_before,
+                "floor_tokens": plan.floor_tokens,
+                "extractor_version": EXTRACTOR_VERSION,
+                "prompt_version": PROMPT_VERSION,
+            }
+        )
+        return await self._stored()
+
+    async def _refuse(self, refusal: Refusal) -> Compaction:
+        tokens = {
+            "tokens_before": refusal.tokens_before,
+            "tokens_after": refusal.tokens_before,
+            "floor_tokens": refusal.floor_tokens,
+        }
+        if refusal.reason is RefusalReason.RUN_IN_PROGRESS:
+            return await self._end(CompactionStatus.PLANNED, refusal.reason, "a run holds the thread", tokens)
+        sentence = (
+            f"nothing to do ({refusal.reason}): the request has {refusal.tokens_before} tokens,"
+            f" {refusal.floor_tokens} of them can never leave"
+        )
+        return await self._end(CompactionStatus.REFUSED, refusal.reason, sentence, tokens)
+
+    async def _abort(self, made: Aborted) -> Compaction:
+        last = made.rejections[-1]
+        sentence = "; ".join(f"{each.strategy}: {each.reason}" for each in made.rejections)
+        values = {"rejections": msgspec.json.encode(made.rejections)}
+        return await self._end(CompactionStatus.ABORTED, last.reason.name.lower(), sentence, values)
+
+    async def _end(
+        self, status: CompactionStatus, code: str, sentence: str, values: Mapping[str, Any] | None = None
+    ) -> Compaction:
+        """Let go, with what came of it."""
+        now_us = to_us(self._tools.now())
+        ended = {"status": status, "error_code": code, "error": sentence, "held_until": 0, "updated_at": now_us}
+
+        def unit(connection: Connection) -> None:
+            written = orders.change(connection, self._compaction_id, self._holder, {**(values or {}), **ended})
+            if written and status is not CompactionStatus.PLANNED:
+                orders.forget_replies(connection, [self._compaction_id])
+
+        await self._tools.database.write(unit, repeatable=True)
+        return await self._stored()
+
+    async def _write(self, values: Mapping[str, Any]) -> None:
+        written = await self._tools.database.write(
+            lambda connection: orders.change(connection, self._compaction_id, self._holder, values), repeatable=True
+        )
+        if not written:
+            raise HoldLost(self._compaction_id, self._holder)
+
+
+async def draft(
+    tools: Tools,
+    loaded: Loaded,
+    plan: Plan,
+    order: Order,
+    compaction_id: str,
+    summariser: Summariser | None,
+    analyses: Analyses | None = None,
+) -> Proposal | Aborted:
+    """What the plan comes to; nothing is written."""
+    absorbed = [loaded.segments[each].compaction_id for each in plan.absorbed]
+    request = CompactionRequest(
+        compaction_id=compaction_id,
+        thread_ref=f"{loaded.thread.tenant_id}/{loaded.thread.thread_id}",
+        segment_id=compaction_id,
+        view_id=new_id(to_us(tools.now())),
+        situation=loaded.situation(order.base_tokens),
+        plan=plan,
+        policy=order.policy,
+        secret=secrets.token_bytes(32),
+        previous_root=loaded.standing.ledger_root,
+        history=await tools.database.read(lambda connection: _history(connection, absorbed)),
+    )
+    return await compact_beside(request, Analyses() if analyses is None else analyses, summariser, tools.count)
+
+
+def _history(connection: Connection, compaction_ids: list[str]) -> dict[RowKey, History]:
+    """What the ledgers of the absorbed segments say, in the order of the compactions."""
+    return histories(
+        row for compaction_id in sorted(compaction_ids) for row in rows.read_rows(connection, compaction_id)
+    )
+
+
+def _order_of(held: Compaction) -> Order:
+    return Order(
+        key=held.key,
+        policy=held.policy,
+        trigger=held.trigger,
+        summariser=held.summariser,
+        requested_by=held.requested_by,
+        base_tokens=held.base_tokens,
+    )

@@ -1,0 +1,252 @@
+"""Compactions: ordered once per key, held by the process that performs them, ended once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, delete, or_, select, update
+
+from compaction import tables
+from compaction.plan import Plan
+from compaction.policy import Policy
+from compaction.proposal import Rejection
+from compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, SummariserKind, Trigger
+from compaction.store.once import insert_new
+from compaction.summary import SummaryReply
+from state import from_us
+
+__all__ = [
+    "add_reply",
+    "change",
+    "find_by_key",
+    "find_compaction",
+    "forget_replies",
+    "hold",
+    "list_compactions",
+    "open_compactions",
+    "order_once",
+    "read_replies",
+    "set_statuses",
+]
+
+_PLAN = msgspec.json.Decoder(Plan)
+_POLICY = msgspec.json.Decoder(Policy)
+_TOTALS = msgspec.json.Decoder(dict[str, dict[str, int]])
+_REJECTIONS = msgspec.json.Decoder(tuple[Rejection, ...])
+_REPLY = msgspec.json.Decoder(SummaryReply)
+_column = tables.compaction.c
+
+
+def order_once(
+    connection: Connection, *, compaction_id: str, tenant_id: str, thread: int, order: Order, digest: str, now_us: int
+) -> Compaction | None:
+    """A new compaction; None when the tenant has used the key before."""
+    row = insert_new(
+        connection,
+        tables.compaction,
+        {
+            **_EMPTY,
+            "compaction_id": compaction_id,
+            "tenant_id": tenant_id,
+            "thread": thread,
+            "key": order.key,
+            "request_digest": digest,
+            "trigger": order.trigger,
+            "requested_by": order.requested_by,
+            "summariser": order.summariser,
+            "policy": msgspec.json.encode(order.policy),
+            "base_tokens": order.base_tokens,
+            "created_at": now_us,
+            "updated_at": now_us,
+        },
+    )
+    return None if row is None else _compaction_of(row)
+
+
+def find_by_key(connection: Connection, tenant_id: str, key: str) -> tuple[Compaction, str] | None:
+    """The compaction that a key stands for, and the digest of its order."""
+    row = connection.execute(
+        select(tables.compaction).where(_column.tenant_id == tenant_id, _column.key == key)
+    ).one_or_none()
+    return None if row is None else (_compaction_of(row), row.request_digest)
+
+
+def find_compaction(connection: Connection, compaction_id: str, tenant_id: str | None = None) -> Compaction | None:
+    """The compaction; with `tenant_id`, only if it is that tenant's."""
+    statement = select(tables.compaction).where(_column.compaction_id == compaction_id)
+    if tenant_id is not None:
+        statement = statement.where(_column.tenant_id == tenant_id)
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else _compaction_of(row)
+
+
+def list_compactions(
+    connection: Connection,
+    thread: int,
+    *,
+    count_max: int | None,
+    before_id: str | None = None,
+    oldest_first: bool = False,
+) -> list[Compaction]:
+    """The thread's compactions, newest first; their ids rise with time. `before_id` is where the last page ended."""
+    order = _column.compaction_id if oldest_first else _column.compaction_id.desc()
+    statement = select(tables.compaction).where(_column.thread == thread).order_by(order).limit(count_max)
+    if before_id is not None:
+        statement = statement.where(_column.compaction_id < before_id)
+    return [_compaction_of(row) for row in connection.execute(statement)]
+
+
+def open_compactions(connection: Connection, now_us: int, count_max: int) -> list[Compaction]:
+    """Compactions that wait for somebody, or whose process let its time run out."""
+    statement = (
+        select(tables.compaction)
+        .where(_column.status.in_(sorted(OPEN)), _column.held_until < now_us)
+        .order_by(_column.held_until)
+        .limit(count_max)
+    )
+    return [_compaction_of(row) for row in connection.execute(statement)]
+
+
+def hold(connection: Connection, compaction_id: str, holder: str, now_us: int, until_us: int) -> Compaction | None:
+    """Take the compaction to perform it; None when it is done, or another process holds it."""
+    free = or_(_column.status == CompactionStatus.PLANNED, _column.held_until < now_us, _column.holder == holder)
+    taken = connection.execute(
+        update(tables.compaction)
+        .where(_column.compaction_id == compaction_id, _column.status.in_(sorted(OPEN)), free)
+        .values(
+            status=CompactionStatus.SUMMARISING,
+            holder=holder,
+            held_until=until_us,
+            attempts=_column.attempts + 1,
+            updated_at=now_us,
+        )
+        .returning(tables.compaction)
+    ).one_or_none()
+    return None if taken is None else _compaction_of(taken)
+
+
+def change(connection: Connection, compaction_id: str, holder: str, values: Mapping[str, Any]) -> bool:
+    """Write columns of a compaction that `holder` performs; False, and nothing written, when it does not."""
+    changed = connection.execute(
+        update(tables.compaction)
+        .where(
+            _column.compaction_id == compaction_id,
+            _column.status == CompactionStatus.SUMMARISING,
+            _column.holder == holder,
+        )
+        .values(dict(values))
+    )
+    return changed.rowcount == 1
+
+
+def set_statuses(
+    connection: Connection, compaction_ids: Collection[str], status: CompactionStatus, now_us: int
+) -> None:
+    """Say that compactions are in effect no longer, or again."""
+    if not compaction_ids:
+        return
+    sources = sorted(each for each, targets in MOVES.items() if status in targets and each not in OPEN)
+    connection.execute(
+        update(tables.compaction)
+        .where(_column.compaction_id.in_(sorted(compaction_ids)), _column.status.in_(sources))
+        .values(status=status, updated_at=now_us)
+    )
+
+
+def read_replies(connection: Connection, compaction_id: str) -> dict[str, SummaryReply]:
+    """The replies that earlier attempts got, by the key of their prompt."""
+    rows = connection.execute(select(tables.reply).where(tables.reply.c.compaction_id == compaction_id))
+    return {row.key: _REPLY.decode(row.reply) for row in rows}
+
+
+def add_reply(connection: Connection, compaction: Compaction, key: str, reply: SummaryReply) -> None:
+    """Keep a reply; of two for the same prompt the first stays."""
+    insert_new(
+        connection,
+        tables.reply,
+        {
+            "compaction_id": compaction.compaction_id,
+            "key": key,
+            "thread": compaction.thread,
+            "reply": msgspec.json.encode(reply),
+        },
+    )
+
+
+def forget_replies(connection: Connection, compaction_ids: Sequence[str]) -> None:
+    """Remove the replies of compactions that have ended."""
+    connection.execute(delete(tables.reply).where(tables.reply.c.compaction_id.in_(list(compaction_ids))))
+
+
+_EMPTY: dict[str, Any] = {
+    "status": CompactionStatus.PLANNED,
+    "signature": "",
+    **dict.fromkeys(
+        (
+            "branch",
+            "head_seq",
+            "from_seq",
+            "to_seq",
+            "tokens_before",
+            "tokens_after",
+            "floor_tokens",
+            "prompt_tokens",
+            "output_tokens",
+            "critical_dropped",
+            "introduced",
+            "ordinal",
+            "extractor_version",
+            "prompt_version",
+            "attempts",
+            "held_until",
+        ),
+        0,
+    ),
+    "shown_ratio": 0.0,
+    "prev_ledger_root": "",
+    "ledger_root": "",
+}
+
+
+def _compaction_of(row: Row[Any]) -> Compaction:
+    return Compaction(
+        compaction_id=row.compaction_id,
+        tenant_id=row.tenant_id,
+        thread=row.thread,
+        key=row.key,
+        status=CompactionStatus(row.status),
+        trigger=Trigger(row.trigger),
+        summariser=SummariserKind(row.summariser),
+        requested_by=row.requested_by,
+        policy=_POLICY.decode(row.policy),
+        base_tokens=row.base_tokens,
+        plan=None if row.plan is None else _PLAN.decode(row.plan),
+        signature=row.signature,
+        branch=row.branch,
+        head_seq=row.head_seq,
+        covers=(row.from_seq, row.to_seq),
+        tokens_before=row.tokens_before,
+        tokens_after=row.tokens_after,
+        floor_tokens=row.floor_tokens,
+        prompt_tokens=row.prompt_tokens,
+        output_tokens=row.output_tokens,
+        shown_ratio=row.shown_ratio,
+        strategy=row.strategy,
+        totals={} if row.totals is None else _TOTALS.decode(row.totals),
+        rejections=() if row.rejections is None else _REJECTIONS.decode(row.rejections),
+        critical_dropped=row.critical_dropped,
+        introduced=row.introduced,
+        ordinal=row.ordinal,
+        prev_ledger_root=row.prev_ledger_root,
+        ledger_root=row.ledger_root,
+        extractor_version=row.extractor_version,
+        prompt_version=row.prompt_version,
+        view_id=row.view_id,
+        error_code=row.error_code,
+        error=row.error,
+        attempts=row.attempts,
+        held_until_us=row.held_until,
+        created_at=from_us(row.created_at),
+        updated_at=from_us(row.updated_at),
+        committed_at=None if row.committed_at is None else from_us(row.committed_at),
+    )

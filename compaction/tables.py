@@ -1,0 +1,244 @@
+"""The rows of compaction, in the state database. Private to the package.
+
+Instants are epoch microseconds, documents are JSON in bytes (so every code point survives on both databases), and
+`thread` is the number that state gives a thread: numbers are never used twice, and what belongs to a deleted thread is
+removed by `forget_threads`.
+"""
+
+from typing import Any, cast
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+__all__ = [
+    "METADATA",
+    "OF_THREADS",
+    "analysis",
+    "compaction",
+    "erasure",
+    "ledger_row",
+    "promotion",
+    "reply",
+    "segment",
+    "standing",
+    "view",
+]
+
+METADATA = MetaData()
+_BIG = BigInteger().with_variant(Integer, "sqlite")
+
+
+def _big(default: int | None = 0) -> Any:
+    return Field(default=default, sa_column=Column(_BIG, nullable=default is None, default=default))
+
+
+def _thread_key() -> Any:
+    return Field(sa_column=Column(_BIG, primary_key=True, autoincrement=False))
+
+
+def _text() -> Any:
+    return Field(sa_column=Column(Text, nullable=False))
+
+
+def _bytes(*, nullable: bool = False) -> Any:
+    return Field(default=None, sa_column=Column(LargeBinary, nullable=nullable))
+
+
+class Row(SQLModel):
+    """Base of all rows of compaction."""
+
+    metadata = METADATA
+
+
+class StandingRow(Row, table=True):
+    """Which view a thread has, and the root of its last ledger. Moved by compare-and-set of `version` alone."""
+
+    __tablename__ = "compaction_standing"
+    thread: int = _thread_key()
+    view_id: str
+    version: int = _big()
+    ledger_root: str
+
+
+class ViewRow(Row, table=True):
+    """A version of a thread's view; never changed, but for an erasure."""
+
+    __tablename__ = "compaction_view"
+    __table_args__ = (Index("compaction_view_of_thread", "thread", "version"),)
+    view_id: str = Field(primary_key=True)
+    thread: int = _big()
+    version: int = _big()
+    parent_id: str | None = None
+    compaction_id: str | None = None
+    cause: str
+    requested_by: str
+    head_seq: int = _big()
+    ledgers: bytes = _bytes()  #: ids of the compactions that are in effect in it, oldest first
+    items: bytes = _bytes()
+    created_at: int = _big()
+
+
+class SegmentRow(Row, table=True):
+    """A summary. `signature` says which entries it covers and in which version of each."""
+
+    __tablename__ = "compaction_segment"
+    __table_args__ = (Index("compaction_segment_of_thread", "thread"),)
+    segment_id: str = Field(primary_key=True)
+    thread: int = _big()
+    compaction_id: str
+    signature: str
+    body: bytes = _bytes()
+
+
+class CompactionRow(Row, table=True):
+    """One compaction from its order to its end. `held_until` is the time-out of the process that performs it."""
+
+    __tablename__ = "compaction"
+    __table_args__ = (
+        UniqueConstraint("tenant_id", "key"),
+        Index("compaction_of_thread", "thread", "created_at"),
+        Index(
+            "compaction_open",
+            "held_until",
+            sqlite_where=text("status IN ('planned', 'summarising')"),
+            postgresql_where=text("status IN ('planned', 'summarising')"),
+        ),
+    )
+    compaction_id: str = Field(primary_key=True)
+    tenant_id: str
+    thread: int = _big()
+    key: str  #: idempotency key
+    request_digest: str
+    status: str
+    trigger: str
+    requested_by: str
+    summariser: str
+    policy: bytes = _bytes()
+    base_tokens: int = _big()
+    plan: bytes | None = _bytes(nullable=True)
+    signature: str = ""
+    branch: int = 0
+    head_seq: int = _big()
+    from_seq: int = _big()
+    to_seq: int = _big()
+    tokens_before: int = _big()
+    tokens_after: int = _big()
+    floor_tokens: int = _big()
+    prompt_tokens: int = _big()
+    output_tokens: int = _big()
+    shown_ratio: float = 0.0
+    strategy: str | None = None
+    totals: bytes | None = _bytes(nullable=True)
+    rejections: bytes | None = _bytes(nullable=True)
+    critical_dropped: int = _big()
+    introduced: int = _big()
+    ordinal: int = _big()  #: place in the thread's chain of ledgers, from 1; 0 before the commit
+    prev_ledger_root: str = ""
+    ledger_root: str = ""
+    extractor_version: int = 0
+    prompt_version: int = 0
+    view_id: str | None = None
+    error_code: str | None = None
+    error: str | None = Field(default=None, sa_column=Column(Text))
+    attempts: int = 0
+    holder: str | None = None
+    held_until: int = _big()
+    created_at: int = _big()
+    updated_at: int = _big()
+    committed_at: int | None = _big(None)
+
+
+class LedgerRow(Row, table=True):
+    """One line of a ledger. `folded` is its text in lower case, for searching; an erasure empties both texts."""
+
+    __tablename__ = "compaction_row"
+    __table_args__ = (
+        UniqueConstraint("compaction_id", "row_id"),
+        Index("compaction_row_of_thread", "thread", "status"),
+        Index("compaction_row_by_unit", "tenant_id", "row_id"),
+        Index("compaction_row_by_status", "tenant_id", "status"),
+    )
+    compaction_id: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    row_id: str
+    tenant_id: str
+    thread: int = _big()
+    unit: str
+    cls: str
+    status: str
+    reason: str | None = None
+    role: str | None = None
+    critical: bool = False
+    first_seq: int = _big()
+    last_seq: int = _big()
+    folded: str = _text()
+    body: bytes = _bytes()
+
+
+class PromotionRow(Row, table=True):
+    """The outbox to memory: written with the compaction that drops the statement, delivered later."""
+
+    __tablename__ = "compaction_promotion"
+    __table_args__ = (
+        Index("compaction_promotion_of_thread", "thread"),
+        Index("compaction_promotion_due", "status", "due_at"),
+    )
+    promotion_id: str = Field(primary_key=True)
+    compaction_id: str
+    tenant_id: str
+    thread: int = _big()
+    status: str
+    body: bytes = _bytes()
+    attempts: int = 0
+    due_at: int = _big()
+    memory_id: str | None = None
+    error: str | None = Field(default=None, sa_column=Column(Text))
+    created_at: int = _big()
+
+
+class AnalysisRow(Row, table=True):
+    """What was found in a message, by extractor version and content; a thread keeps its own, so that it can go."""
+
+    __tablename__ = "compaction_analysis"
+    thread: int = _thread_key()
+    key: str = Field(primary_key=True)
+    found: bytes = _bytes()
+
+
+class ReplyRow(Row, table=True):
+    """A model's reply about one chunk, kept until the compaction ends: a second attempt pays for no chunk twice."""
+
+    __tablename__ = "compaction_reply"
+    __table_args__ = (Index("compaction_reply_of_thread", "thread"),)
+    compaction_id: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    thread: int = _big()
+    reply: bytes = _bytes()
+
+
+class ErasureRow(Row, table=True):
+    """A message that was erased: its place and who spoke, and nothing that was said."""
+
+    __tablename__ = "compaction_erasure"
+    thread: int = _thread_key()
+    seq: int = Field(sa_column=Column(_BIG, primary_key=True, autoincrement=False))
+    message: int = Field(primary_key=True)
+    role: str
+
+
+def _table(model: type[SQLModel]) -> Table:
+    return cast(Table, getattr(model, "__table__"))  # noqa: B009
+
+
+standing = _table(StandingRow)
+view = _table(ViewRow)
+segment = _table(SegmentRow)
+compaction = _table(CompactionRow)
+ledger_row = _table(LedgerRow)
+promotion = _table(PromotionRow)
+analysis = _table(AnalysisRow)
+reply = _table(ReplyRow)
+erasure = _table(ErasureRow)
+
+#: Tables whose rows go when their thread goes.
+OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing)

@@ -1,0 +1,68 @@
+"""Verification from the log alone: the chain of the ledgers, their words, and every unit counted again."""
+
+import msgspec
+from sqlalchemy import Connection
+
+from compaction.analysis import Analyses
+from compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
+from compaction.loading import MessageCounter, entries_as_of
+from compaction.records import Compaction
+from compaction.source import Role
+from compaction.store import orders, rows, views
+from compaction.summary import estimate_tokens
+from state import get_thread
+
+__all__ = ["LedgerCheck", "check_compaction", "check_thread"]
+
+
+class LedgerCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification found: `damage` names the first difference, or there is none."""
+
+    compaction_id: str
+    row_count: int
+    ledger_root: str
+    damage: str | None = None
+
+
+def check_compaction(connection: Connection, done: Compaction) -> LedgerCheck:
+    """Whether a committed compaction's rows are those that were sealed, and are all that its entries hold."""
+    ledger = rows.read_rows(connection, done.compaction_id)
+    damage = None
+    try:
+        verify_rows(ledger, done.prev_ledger_root, done.ledger_root)
+        entries = entries_as_of(connection, done.thread, done.branch, done.head_seq, MessageCounter(estimate_tokens))
+        recheck_rows(ledger, [entry for entry in entries if _is_covered(done, entry.seq, entry.role)], Analyses())
+    except LedgerDamaged as error:
+        damage = str(error)
+    return LedgerCheck(
+        compaction_id=done.compaction_id, row_count=len(ledger), ledger_root=done.ledger_root, damage=damage
+    )
+
+
+def check_thread(connection: Connection, tenant_id: str, thread_id: str) -> list[LedgerCheck]:
+    """Every ledger of a thread and the chain over them, oldest first. Raises NotFound."""
+    thread = get_thread(connection, tenant_id, thread_id)
+    committed = [
+        each
+        for each in orders.list_compactions(connection, thread.number, count_max=None, oldest_first=True)
+        if each.ordinal
+    ]
+    committed.sort(key=lambda each: each.ordinal)
+    checks: list[LedgerCheck] = []
+    previous = GENESIS
+    for each in committed:
+        check = check_compaction(connection, each)
+        if check.damage is None and each.prev_ledger_root != previous:
+            check = msgspec.structs.replace(check, damage="the ledger before it is not the one that it was chained to")
+        checks.append(check)
+        previous = each.ledger_root
+    if checks and checks[-1].damage is None and views.read_standing(connection, thread.number).ledger_root != previous:
+        checks[-1] = msgspec.structs.replace(checks[-1], damage="the thread names another last ledger")
+    return checks
+
+
+def _is_covered(done: Compaction, seq: int, role: Role) -> bool:
+    if done.plan is None:
+        return False
+    # A compaction that only masks accounts for the tool outputs that it masked.
+    return seq in done.plan.covered or (seq in done.plan.masked and role is Role.TOOL)

@@ -1,0 +1,28 @@
+"""Threads by their number, for packages that keep rows of their own about threads."""
+
+from sqlalchemy import Connection, select
+
+from state import tables
+from state.records import Thread, thread_of
+
+__all__ = ["find_numbered", "is_overwritten", "lock_number"]
+
+
+def find_numbered(connection: Connection, number: int) -> Thread | None:
+    """The thread with this number, whosever it is."""
+    row = connection.execute(select(tables.thread).where(tables.thread.c.number == number)).one_or_none()
+    return None if row is None else thread_of(row)
+
+
+def lock_number(connection: Connection, number: int) -> Thread | None:
+    """The thread with this number, locked until the end of the unit: nobody appends to it meanwhile."""
+    statement = select(tables.thread).where(tables.thread.c.number == number).with_for_update()
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else thread_of(row)
+
+
+def is_overwritten(connection: Connection, number: int, after_seq: int) -> bool:
+    """Whether messages were written from outside, perhaps in the place of older ones, after `after_seq`."""
+    entry = tables.entry.c
+    found = select(entry.seq).where(entry.thread == number, entry.seq > after_seq, entry.kind == "state_updated")
+    return connection.execute(found.limit(1)).first() is not None

@@ -1,0 +1,28 @@
+"""Tidying up: what nobody needs any more is removed, a little at a time, by whichever worker comes by."""
+
+from functools import partial
+
+from sqlalchemy import Connection
+
+from compaction import forget_threads
+from state import prune, purge_expired
+from state.tasks import prune_tasks
+from workers.desk import Desk
+
+__all__ = ["tidy"]
+
+COUNT_MAX = 100  #: threads or tasks at once
+
+
+async def tidy(desk: Desk) -> None:
+    """Remove threads of stateless runs whose time has come, receipts and tasks that have been kept long enough."""
+    now_us = desk.now_us()
+    await desk.database.write(partial(_purge, now_us=now_us, compacts=desk.compaction is not None))
+    await desk.database.write(lambda connection: prune(connection, now_us))
+    await desk.database.write(lambda connection: prune_tasks(connection, now_us, COUNT_MAX))
+
+
+def _purge(connection: Connection, now_us: int, *, compacts: bool) -> None:
+    gone = purge_expired(connection, now_us, COUNT_MAX)
+    if gone and compacts:
+        forget_threads(connection, gone)
