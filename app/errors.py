@@ -26,6 +26,7 @@ from app.path_ids import BadId
 from app.problem import MEDIA_TYPE, Problem
 from app.request import BodyRefused, ClientGone, NotJson
 from app.wire.places import BadEventId
+from compaction import NothingToUndo, PlanOutdated, RunInProgress, ViewBroken, ViewMoved
 from state import (
     AlreadyAnswered,
     Conflict,
@@ -95,6 +96,11 @@ REFUSALS: dict[type[Exception], Refusal] = {
     Unauthenticated: Refusal(401, "unauthenticated"),
     Forbidden: Refusal(403, "forbidden"),
     TooMany: Refusal(429, "too_many_requests"),
+    RunInProgress: Refusal(409, "run_in_progress", retry_after_s=1),
+    ViewMoved: Refusal(409, "view_moved", retry_after_s=1),
+    PlanOutdated: Refusal(409, "view_moved", retry_after_s=1),
+    NothingToUndo: Refusal(409, "nothing_to_undo"),
+    ViewBroken: Refusal(422, "view_broken"),
 }
 
 #: Codes of what the framework itself refuses.

@@ -21,6 +21,8 @@ from app.request import ApiRequest
 from app.resources import Resources
 from app.routes import (
     assistants,
+    compactions,
+    drops,
     durability,
     fleet,
     journal,
@@ -34,6 +36,7 @@ from app.routes import (
     steps,
     tasks,
     threads,
+    views,
     waits,
 )
 from app.version import VERSION
@@ -73,6 +76,9 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *steps.ROUTES,
             *durability.ROUTES,
             *tasks.ROUTES,
+            *compactions.ROUTES,
+            *views.ROUTES,
+            *drops.ROUTES,
             *extra_routes,
         ],
         guards=[gate.admit, refuse_unknown],

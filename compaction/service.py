@@ -9,6 +9,7 @@ compaction one holds it; a model's reply that was kept is not asked for again.
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 from sqlalchemy import Connection
@@ -27,6 +28,8 @@ __all__ = ["Compactions", "Preview"]
 
 #: Automatic compactions that the breaker looks at.
 BREAKER_LOOKS_AT = 8
+#: What else belongs to the commit that orders a compaction.
+Alongside: TypeAlias = Callable[[Connection, Compaction], object]
 _AUTOMATIC = frozenset({Trigger.TOKENS, Trigger.TURNS, Trigger.IDLE})
 
 
@@ -65,11 +68,13 @@ class Compactions:
             return Preview(plan=plan, aborted=made)
         return Preview(plan=plan, proposal=made)
 
-    async def begin(self, tenant_id: str, thread_id: str, order: Order) -> tuple[Compaction, bool]:
+    async def begin(
+        self, tenant_id: str, thread_id: str, order: Order, *, alongside: Alongside | None = None
+    ) -> tuple[Compaction, bool]:
         """Order a compaction; with whether it is new. The same key and order are the same compaction.
 
-        It is `planned` then, and `perform` does it. Raises NotFound for the thread, KeyReused for a key of another
-        order.
+        It is `planned` then, and `perform` does it; `alongside` is part of the commit of a new one, so that whoever is
+        to perform it is told for certain. Raises NotFound for the thread, KeyReused for a key of another order.
         """
         digest = hashlib.sha256(msgspec.json.encode((thread_id, order), order="sorted")).hexdigest()
         now_us = to_us(self.now())
@@ -86,6 +91,8 @@ class Compactions:
                 now_us=now_us,
             )
             if made is not None:
+                if alongside is not None:
+                    alongside(connection, made)
                 return made, True
             found = orders.find_by_key(connection, tenant_id, order.key)
             if found is None or found[1] != digest:

@@ -27,6 +27,7 @@ __all__ = [
     "add_task",
     "cancel_task",
     "count_tasks",
+    "find_named",
     "find_task",
     "get_task",
     "list_tasks",
@@ -128,12 +129,25 @@ def add_task(connection: Connection, new: NewTask, now_us: int) -> Task:
             "updated_at": now_us,
         },
     )
-    return task_of(row) if row is not None else _named(connection, new)
+    if row is not None:
+        return task_of(row)
+    named = find_named(connection, tenant_id=new.tenant_id, kind=new.kind, key=new.key)
+    if named is None:
+        raise NotFound("Task", new.key)
+    return named
 
 
 def find_task(connection: Connection, task_id: str) -> Task | None:
     """The task, whoever's it is; None when there is none."""
     row = connection.execute(select(tables.task).where(_TASK.task_id == task_id)).one_or_none()
+    return None if row is None else task_of(row)
+
+
+def find_named(connection: Connection, *, tenant_id: str, kind: str, key: str) -> Task | None:
+    """The tenant's task of this kind with this key; None when there is none."""
+    row = connection.execute(
+        select(tables.task).where(_TASK.tenant_id == tenant_id, _TASK.kind == kind, _TASK.key == key)
+    ).one_or_none()
     return None if row is None else task_of(row)
 
 
@@ -249,10 +263,3 @@ def task_of(row: Row[Any]) -> Task:
         created_at=from_us(row.created_at),
         updated_at=from_us(row.updated_at),
     )
-
-
-def _named(connection: Connection, new: NewTask) -> Task:
-    row = connection.execute(
-        select(tables.task).where(_TASK.tenant_id == new.tenant_id, _TASK.kind == new.kind, _TASK.key == new.key)
-    ).one()
-    return task_of(row)

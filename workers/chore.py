@@ -17,7 +17,7 @@ from state.task_claims import HeldTask, report_task
 from state.tasks import Task
 from workers.tools import NonRetryable, RetryAfter, RetryPolicy
 
-__all__ = ["ChoreContext", "Handler", "TaskLost", "attempt", "delay_s_after"]
+__all__ = ["ChoreContext", "ComeBack", "Handler", "TaskLost", "attempt", "delay_s_after"]
 
 #: A failed task is tried again after 2, 8, 32, … seconds, up to an hour; eight attempts take about three hours.
 RETRY = RetryPolicy(attempt_max=8, first_delay_s=2.0, factor=4.0, delay_max_s=3_600.0)
@@ -25,6 +25,14 @@ RETRY = RetryPolicy(attempt_max=8, first_delay_s=2.0, factor=4.0, delay_max_s=3_
 
 class TaskLost(Exception):
     """The task was cancelled, or belongs to another worker: whatever its handler does from here on is not wanted."""
+
+
+class ComeBack(Exception):
+    """Raised by a handler: nothing failed, and the task cannot be done before `delay_s` seconds have passed."""
+
+    def __init__(self, delay_s: float) -> None:
+        super().__init__(f"asked to come back in {delay_s:g} s")
+        self.delay_s = delay_s
 
 
 class ChoreContext:
@@ -46,8 +54,9 @@ class ChoreContext:
             raise TaskLost(self._held.task_id)
 
 
-#: Does a task and returns its result (JSON). Raises NonRetryable for a task that can never be done, RetryAfter for one
-#: that can be done later; after anything else it is tried again, a few times, later and later.
+#: Does a task and returns its result (JSON). Raises ComeBack where it has to wait, NonRetryable for a task that can
+#: never be done, RetryAfter for a failure that says when to try again; after anything else it is tried again, a few
+#: times, later and later.
 Handler: TypeAlias = Callable[[Task, ChoreContext], Awaitable[Any]]
 
 

@@ -20,7 +20,7 @@ from state.task_claims import (
     own_tasks,
 )
 from state.tasks import Task
-from workers.chore import ChoreContext, Handler, TaskLost, attempt, delay_s_after
+from workers.chore import ChoreContext, ComeBack, Handler, TaskLost, attempt, delay_s_after
 from workers.desk import Desk
 from workers.effects import failure_of
 from workers.lease import Lease
@@ -210,6 +210,8 @@ class Chores:
             error = ended.doing.exception()
         if isinstance(error, TaskLost):
             return False
+        if isinstance(error, ComeBack):
+            return await self._give_back(ended, round(error.delay_s * 1_000_000))
         if error is None:
             result = ended.doing.result()
             return await self._database.write(
@@ -227,8 +229,8 @@ class Chores:
             repeatable=True,
         )
 
-    async def _give_back(self, ended: _Attempt) -> bool:
-        return await self._database.write(lambda connection: give_back_task(connection, ended.held), repeatable=True)
+    async def _give_back(self, ended: _Attempt, delay_us: int = 0) -> bool:
+        return await self._database.write(_giving_back(ended.held, delay_us), repeatable=True)
 
     async def _look(self) -> None:
         """Cut short what is this worker's no longer, and give back what is its own without its knowing."""

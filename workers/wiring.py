@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -25,6 +26,7 @@ from state import (
 from workers.agents import Registry, load_registry
 from workers.chore import Handler
 from workers.chores import Chores
+from workers.compacting import COMPACT_THREAD, compact_thread
 from workers.desk import Desk
 from workers.doorbell import Doorbell, LocalDoorbell
 from workers.extracting import EXTRACT_MEMORY, extractor_of
@@ -134,8 +136,7 @@ async def open_resources(
             recollection=memory.recollection,
             compaction=compaction.CompactionService(database, now=now, count=count_tokens),
         )
-        handlers = {EXTRACT_MEMORY: extractor_of(desk), **(chores or {})}
-        worker = _worker(settings, desk, engine, handlers) if with_worker else None
+        worker = _worker(settings, desk, engine, {**_chores(desk), **(chores or {})}) if with_worker else None
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
@@ -171,6 +172,11 @@ def _check_schema(engine: Engine) -> None:
     found = revision_gaps(engine)
     if found:
         raise SchemaBehind(f"the state database is behind ({'; '.join(found)}): run `threadmark migrate`")
+
+
+def _chores(desk: Desk) -> dict[str, Handler]:
+    """What the tasks of every worker are, by kind."""
+    return {COMPACT_THREAD: partial(compact_thread, desk), EXTRACT_MEMORY: extractor_of(desk)}
 
 
 def _worker(settings: Settings, desk: Desk, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:

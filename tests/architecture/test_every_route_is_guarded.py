@@ -26,6 +26,7 @@ PUBLIC = {"GET /ok", "GET /ready"}
 HTTP = "tests/integration/http"
 THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one_that_never_was"
 RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that_never_was"
+COMPACTION_TEST = f"{HTTP}/test_compactions_tenants.py::test_a_foreign_compaction_looks_like_one_that_never_was"
 TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
@@ -64,6 +65,21 @@ TENANT_TESTS = {
     "GET /threads/{thread_id}/runs/{run_id}/stream": RUN_TEST,
     "POST /threads/{thread_id}/runs/{run_id}/cancel": RUN_TEST,
     "DELETE /threads/{thread_id}/runs/{run_id}": RUN_TEST,
+    "POST /threads/{thread_id}/compactions": COMPACTION_TEST,
+    "GET /threads/{thread_id}/compactions": COMPACTION_TEST,
+    "GET /threads/{thread_id}/compactions/verify": COMPACTION_TEST,
+    "GET /compactions/{compaction_id}": COMPACTION_TEST,
+    "GET /compactions/{compaction_id}/ledger": COMPACTION_TEST,
+    "GET /compactions/{compaction_id}/verify": COMPACTION_TEST,
+    "GET /compactions/{compaction_id}/drops": COMPACTION_TEST,
+    "POST /compactions/{compaction_id}/restore": COMPACTION_TEST,
+    "GET /threads/{thread_id}/view": COMPACTION_TEST,
+    "GET /threads/{thread_id}/views": COMPACTION_TEST,
+    "GET /threads/{thread_id}/views/diff": COMPACTION_TEST,
+    "POST /threads/{thread_id}/views/{view_id}/undo": COMPACTION_TEST,
+    "POST /threads/{thread_id}/views/{view_id}/activate": COMPACTION_TEST,
+    "GET /threads/{thread_id}/drops": COMPACTION_TEST,
+    "GET /drops/{drop_id}/source": COMPACTION_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,
     "GET /runs/{run_id}/recalls": THREAD_TEST,
     "GET /threads/{thread_id}/runs/{run_id}/recalls": THREAD_TEST,

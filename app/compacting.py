@@ -1,0 +1,89 @@
+"""Ordering compactions over HTTP: dry, in the background, or waited for."""
+
+import asyncio
+import secrets
+from functools import partial
+
+import msgspec
+from litestar import Response
+from sqlalchemy import Connection
+
+from app.access import Caller
+from app.receipts import RequestKey
+from app.repeating import repeatable
+from app.resources import Resources
+from app.wire.compactions import NewCompaction, ShownCompaction
+from compaction import Compaction, CompactionService
+from state import NotFound, find_numbered
+from state.tasks import find_named
+from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
+
+__all__ = ["compact", "service_of", "thread_id_of"]
+
+#: How long a request waits for a compaction that another process performs, or that waits for a run (seconds).
+WAIT_S = 60.0
+POLL_S = 0.1
+
+
+def service_of(resources: Resources) -> CompactionService:
+    """The verbs of compaction. Every process that serves has them."""
+    service = resources.wired.desk.compaction
+    if service is None:
+        raise RuntimeError("this process compacts nothing")
+    return service
+
+
+async def thread_id_of(resources: Resources, number: int) -> str:
+    """The id of the thread with this number. Raises NotFound for one that was deleted meanwhile."""
+
+    def query(connection: Connection) -> str:
+        thread = find_numbered(connection, number)
+        if thread is None:
+            raise NotFound("Thread", str(number))
+        return thread.thread_id
+
+    return await resources.database.read(query)
+
+
+async def compact(
+    resources: Resources, caller: Caller, thread_id: str, wish: NewCompaction, key: RequestKey | None
+) -> Response[bytes]:
+    """What came of the wish: 202 while the compaction is open, 200 once it is over, or for a dry run.
+
+    Raises NotFound, KeyReused, BodyRefused.
+    """
+    # A key of this route's own: the same Idempotency-Key may stand for another request on another route.
+    order = wish.order(f"http:{secrets.token_hex(16) if key is None else key.key}", f"key:{caller.key_id}")
+
+    async def act() -> tuple[int, bytes]:
+        if wish.dry_run:
+            summariser = summariser_of(resources.wired.desk, order.summariser)
+            preview = await service_of(resources).compactions.preview(caller.tenant_id, thread_id, order, summariser)
+            return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
+        done, _ = await order_compaction(resources.wired.desk, caller.tenant_id, thread_id, order)
+        if wish.wait:
+            done = await _until_over(resources, done)
+        else:
+            await _ring(resources, done)
+        return 202 if done.is_open else 200, msgspec.json.encode(ShownCompaction.of(done, thread_id))
+
+    return await repeatable(resources, caller, key, act)
+
+
+async def _until_over(resources: Resources, ordered: Compaction) -> Compaction:
+    """Perform it here; where another process does, or a run holds the thread, look again until it is over."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + WAIT_S
+    done = await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
+    while done.is_open and loop.time() < deadline and not resources.stopping.is_set():
+        await asyncio.sleep(POLL_S)
+        done = await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
+    return done
+
+
+async def _ring(resources: Resources, ordered: Compaction) -> None:
+    task = await resources.database.read(
+        partial(find_named, tenant_id=ordered.tenant_id, kind=COMPACT_THREAD, key=ordered.compaction_id)
+    )
+    if task is not None:
+        resources.wired.doorbell.ring_task(task.task_id, task.attempts + 1)

@@ -1,0 +1,195 @@
+"""Drops: what compactions took away, page by page, found again, and in the place where it was said."""
+
+from typing import Annotated, Literal
+
+from litestar import get
+from litestar.params import FromPath, QueryParameter
+from msgspec import Struct
+
+from app import given
+from app.access import Scope, needs
+from app.compacting import service_of
+from app.cursors import Cursor, Listing
+from app.pages import PAGE_SIZE, CursorText, PageSize
+from app.path_ids import uuid_of
+from app.wire.drops import ShownDrop, ShownFound, ShownOrigin
+from compaction import DropFilter, DropQuery, FoundDrop, Status
+
+__all__ = ["ROUTES", "DropPage", "Found"]
+
+FOUND_COUNT, FOUND_TOKENS, FOUND_TOKENS_MAX = 20, 4_000, 100_000
+SEQ_MAX = 2**53
+EVERY = "any"
+
+StatusName = Literal[
+    "kept_verbatim",
+    "kept_normalised",
+    "paraphrased",
+    "merged",
+    "promoted",
+    "dropped",
+    "altered",
+    "erased",
+    "introduced",
+    "any",
+]
+Statuses = Annotated[
+    list[StatusName] | None,
+    QueryParameter(name="status", description="What became of it; without, whatever is not in the view word for word."),
+]
+Units = Annotated[
+    list[Literal["message", "part", "clause", "atom"]] | None, QueryParameter(name="unit", description="Only such.")
+]
+Classes = Annotated[
+    list[str] | None, QueryParameter(name="class", description="`constraint`, `money`, `date`, `path`, …")
+]
+Reasons = Annotated[list[str] | None, QueryParameter(name="reason", description="`summariser_omitted`, …")]
+Roles = Annotated[
+    list[Literal["system", "human", "ai", "tool"]] | None, QueryParameter(name="role", description="Who said it.")
+]
+Critical = Annotated[bool | None, QueryParameter(name="critical", description="Only what must not be lost, or not.")]
+Words = Annotated[str, QueryParameter(name="q", max_length=2_000, description="Part of its text, in any case.")]
+Question = Annotated[
+    str, QueryParameter(name="q", max_length=2_000, description="Exact values come first, then shared words.")
+]
+From = Annotated[int | None, QueryParameter(name="from_seq", ge=1, le=SEQ_MAX, description="Not before this entry.")]
+To = Annotated[int | None, QueryParameter(name="to_seq", ge=1, le=SEQ_MAX, description="Not after this entry.")]
+Budget = Annotated[
+    int, QueryParameter(name="budget_tokens", ge=1, le=FOUND_TOKENS_MAX, description="Tokens of all answers together.")
+]
+Context = Annotated[int, QueryParameter(name="context", ge=0, le=50, description="Messages before and behind it.")]
+
+
+class DropPage(Struct):
+    """Rows in the order of the ledger, and the cursor to the page behind."""
+
+    items: list[ShownDrop]
+    next: str | None
+
+
+class Found(Struct):
+    """The best answers, best first, within the limit and the budget."""
+
+    items: list[ShownFound]
+
+
+@get("/compactions/{compaction_id:str}/drops", opt=needs(Scope.READ))
+async def list_drops(
+    compaction_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+    status: Statuses = None,
+    unit: Units = None,
+    classes: Classes = None,
+    reason: Reasons = None,
+    role: Roles = None,
+    critical: Critical = None,
+    words: Words = "",
+    from_seq: From = None,
+    to_seq: To = None,
+) -> DropPage:
+    """What the compaction's ledger says of its units: those that are gone, or those of any `status`."""
+    wanted = uuid_of("compaction", compaction_id)
+    chosen = DropFilter(
+        statuses=_statuses(status, DropFilter().statuses),
+        units=tuple(unit or ()),
+        classes=tuple(classes or ()),
+        reasons=tuple(reason or ()),
+        roles=tuple(role or ()),
+        critical=critical,
+        text=words,
+        from_seq=from_seq,
+        to_seq=to_seq,
+    )
+    listing = Listing(caller.tenant_id, "drops", {"compaction_id": wanted, "chosen": _filters(chosen)})
+    after = -1 if cursor is None else int(sealer.open(cursor, listing).position[0])
+    found = await service_of(resources).drops.page(caller.tenant_id, wanted, chosen, after=after, count_max=limit + 1)
+    last = found[limit - 1].number if len(found) > limit else None
+    return DropPage(
+        items=[ShownDrop.of(each) for each in found[:limit]],
+        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+    )
+
+
+@get("/threads/{thread_id:str}/drops", opt=needs(Scope.READ))
+async def search_thread_drops(
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    question: Question = "",
+    limit: PageSize = FOUND_COUNT,
+    status: Statuses = None,
+    classes: Classes = None,
+    from_seq: From = None,
+    to_seq: To = None,
+    budget_tokens: Budget = FOUND_TOKENS,
+) -> Found:
+    """What the thread's view does not show, found again word for word; without `q`, in the order of the thread."""
+    wanted = uuid_of("thread", thread_id)
+    asked = _asked(question, limit, status, classes, from_seq, to_seq, budget_tokens)
+    return _found(await service_of(resources).drops.search_thread(caller.tenant_id, wanted, asked))
+
+
+@get("/drops", opt=needs(Scope.READ))
+async def search_drops(
+    caller: given.Caller,
+    resources: given.Resources,
+    question: Question,
+    limit: PageSize = FOUND_COUNT,
+    status: Statuses = None,
+    classes: Classes = None,
+    budget_tokens: Budget = FOUND_TOKENS,
+) -> Found:
+    """What no view of the tenant's threads shows, found again word for word."""
+    asked = _asked(question, limit, status, classes, None, None, budget_tokens)
+    return _found(await service_of(resources).drops.search_tenant(caller.tenant_id, asked))
+
+
+@get("/drops/{drop_id:str}/source", opt=needs(Scope.READ))
+async def open_drop(
+    drop_id: FromPath[str], caller: given.Caller, resources: given.Resources, context: Context = 2
+) -> ShownOrigin:
+    """A drop in its place: the messages that say it, and their neighbours, as they were when it was dropped."""
+    return ShownOrigin.of(await service_of(resources).drops.source(caller.tenant_id, drop_id.lower(), context=context))
+
+
+def _asked(
+    question: str,
+    limit: int,
+    status: list[StatusName] | None,
+    classes: list[str] | None,
+    from_seq: int | None,
+    to_seq: int | None,
+    budget_tokens: int,
+) -> DropQuery:
+    gone = DropQuery().statuses
+    return DropQuery(
+        text=question,
+        classes=tuple(classes or ()),
+        statuses=[Status(each) for each in _statuses(status, tuple(gone)) or list(Status)],
+        from_seq=from_seq,
+        to_seq=to_seq,
+        limit=limit,
+        budget_tokens=budget_tokens,
+    )
+
+
+def _statuses(status: list[StatusName] | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    """The statuses asked for; none stands for all."""
+    if not status:
+        return default
+    return () if EVERY in status else tuple(status)
+
+
+def _filters(chosen: DropFilter) -> dict[str, object]:
+    return {name: getattr(chosen, name) for name in chosen.__struct_fields__}
+
+
+def _found(found: list[FoundDrop]) -> Found:
+    return Found([ShownFound.of(each) for each in found])
+
+
+ROUTES = [list_drops, search_thread_drops, search_drops, open_drop]

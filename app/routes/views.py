@@ -1,0 +1,132 @@
+"""Views: what the model sees of a thread, how it changed, and the way back."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Struct
+
+from app import given
+from app.access import Scope, needs
+from app.compacting import service_of, thread_id_of
+from app.pages import PAGE_SIZE, PageSize
+from app.path_ids import uuid_of
+from app.repeating import repeatable
+from app.wire.compactions import Restoration
+from app.wire.views import RenderedView, ShownDiff, ViewHead
+from compaction import KeptView
+
+__all__ = ["ROUTES", "ViewList"]
+
+MOVED = {200: ResponseSpec(ViewHead, description="The thread's view from now on.", generate_examples=False)}
+ViewQuery = Annotated[
+    str | None, QueryParameter(name="view_id", description="An earlier view of the thread; `whole` is everything.")
+]
+Before = Annotated[str, QueryParameter(name="before", description="The id of a view; `whole` is everything.")]
+After = Annotated[str, QueryParameter(name="after", description="The id of another view.")]
+
+
+class ViewList(Struct):
+    """The latest views of a thread, newest first. Before the oldest of all there was `whole`: everything."""
+
+    items: list[ViewHead]
+
+
+@get("/threads/{thread_id:str}/view", opt=needs(Scope.READ))
+async def show_view(
+    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, view: ViewQuery = None
+) -> RenderedView:
+    """What the model is sent of the thread, message by message, with the tokens of each."""
+    wanted = uuid_of("thread", thread_id)
+    return RenderedView.rendered(await service_of(resources).views.show(caller.tenant_id, wanted, view), wanted)
+
+
+@get("/threads/{thread_id:str}/views", opt=needs(Scope.READ))
+async def list_views(
+    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, limit: PageSize = PAGE_SIZE
+) -> ViewList:
+    """The thread's views, newest first."""
+    wanted = uuid_of("thread", thread_id)
+    found = await service_of(resources).views.of_thread(caller.tenant_id, wanted, limit)
+    return ViewList([ViewHead.of(each, wanted) for each in found])
+
+
+@get("/threads/{thread_id:str}/views/diff", opt=needs(Scope.READ))
+async def compare_views(
+    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, before: Before, after: After
+) -> ShownDiff:
+    """Which entries, summaries and pins came and went between two views of the thread."""
+    wanted = uuid_of("thread", thread_id)
+    return ShownDiff.of(await service_of(resources).views.diff(caller.tenant_id, wanted, before, after), before, after)
+
+
+@post("/compactions/{compaction_id:str}/restore", opt=needs(Scope.RUN), status_code=200, responses=MOVED)
+async def restore(
+    compaction_id: FromPath[str],
+    data: JSONBody[Restoration],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Show again what the compaction took away: all of it, a range of entries, or single drops as pins."""
+    data.check()
+    wanted, views = uuid_of("compaction", compaction_id), service_of(resources).views
+    by = f"key:{caller.key_id}"
+
+    async def act() -> tuple[int, bytes]:
+        done = await service_of(resources).compactions.get(caller.tenant_id, wanted)
+        thread_id = await thread_id_of(resources, done.thread)
+        if data.from_seq is not None and data.to_seq is not None:
+            kept = await views.restore_range(caller.tenant_id, wanted, data.from_seq, data.to_seq, requested_by=by)
+        elif data.drop_ids is not None:
+            kept = await views.restore_drops(caller.tenant_id, wanted, data.drop_ids, requested_by=by)
+        else:
+            kept = await views.restore(caller.tenant_id, wanted, requested_by=by)
+        return _moved(kept, thread_id)
+
+    return await repeatable(resources, caller, request_key, act)
+
+
+@post("/threads/{thread_id:str}/views/{view_id:str}/undo", opt=needs(Scope.RUN), status_code=200, responses=MOVED)
+async def undo(
+    thread_id: FromPath[str],
+    view_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Undo the restore that made this view, the thread's present one. An undo can be undone."""
+    wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
+
+    async def act() -> tuple[int, bytes]:
+        views = service_of(resources).views
+        return _moved(await views.undo(caller.tenant_id, wanted, view_id, requested_by=by), wanted)
+
+    return await repeatable(resources, caller, request_key, act)
+
+
+@post("/threads/{thread_id:str}/views/{view_id:str}/activate", opt=needs(Scope.RUN), status_code=200, responses=MOVED)
+async def activate(
+    thread_id: FromPath[str],
+    view_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Show what an earlier view showed, and all that was said since."""
+    wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
+
+    async def act() -> tuple[int, bytes]:
+        views = service_of(resources).views
+        return _moved(await views.activate(caller.tenant_id, wanted, view_id, requested_by=by), wanted)
+
+    return await repeatable(resources, caller, request_key, act)
+
+
+def _moved(kept: KeptView, thread_id: str) -> tuple[int, bytes]:
+    return 200, msgspec.json.encode(ViewHead.of(kept, thread_id))
+
+
+ROUTES = [show_view, list_views, compare_views, restore, undo, activate]

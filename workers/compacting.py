@@ -1,0 +1,68 @@
+"""Compactions as background tasks: ordered in one commit with their task, performed by whichever worker takes it."""
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection
+
+from compaction import Compaction, CompactionService, Order, Summariser, SummariserKind
+from state import NotFound, new_id
+from state.tasks import NewTask, Task, add_task
+from workers.chore import ChoreContext, ComeBack
+from workers.desk import Desk
+from workers.summarising import ModelSummariser
+
+__all__ = ["COMPACT_THREAD", "compact_thread", "order_compaction", "perform", "summariser_of"]
+
+#: The kind of the task that performs one compaction.
+COMPACT_THREAD = "compact_thread"
+#: How often a compaction that waits for a run, or that another process holds, is looked at again (seconds).
+AGAIN_S = 1.0
+
+
+async def order_compaction(desk: Desk, tenant_id: str, thread_id: str, order: Order) -> tuple[Compaction, bool]:
+    """Order a compaction and the task that performs it, in one commit; with whether it is new.
+
+    Raises NotFound for the thread, KeyReused for the key of another order.
+    """
+    return await _service(desk).compactions.begin(
+        tenant_id, thread_id, order, alongside=partial(_add_task, now_us=desk.now_us())
+    )
+
+
+async def perform(desk: Desk, compaction_id: str, kind: SummariserKind) -> Compaction:
+    """Perform a compaction in this process; as it is then. Raises NotFound."""
+    holder = new_id(desk.now_us())
+    return await _service(desk).compactions.perform(compaction_id, holder=holder, summariser=summariser_of(desk, kind))
+
+
+def summariser_of(desk: Desk, kind: SummariserKind) -> Summariser | None:
+    """Who writes the summary: the server's model, or nobody."""
+    return ModelSummariser(desk.model) if kind is SummariserKind.MODEL else None
+
+
+async def compact_thread(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+    """The handler of COMPACT_THREAD. A compaction that is gone with its thread is nothing to do."""
+    try:
+        done = await perform(desk, task.payload["compaction_id"], SummariserKind(task.payload["summariser"]))
+    except NotFound:
+        return {"status": "gone"}
+    if done.is_open:
+        raise ComeBack(AGAIN_S)
+    return {"status": str(done.status), "error_code": done.error_code}
+
+
+def _add_task(connection: Connection, ordered: Compaction, *, now_us: int) -> None:
+    new = NewTask(
+        tenant_id=ordered.tenant_id,
+        kind=COMPACT_THREAD,
+        key=ordered.compaction_id,
+        payload={"compaction_id": ordered.compaction_id, "summariser": str(ordered.summariser)},
+    )
+    add_task(connection, new, now_us)
+
+
+def _service(desk: Desk) -> CompactionService:
+    if desk.compaction is None:
+        raise RuntimeError("this process compacts nothing")
+    return desk.compaction
