@@ -51,7 +51,7 @@ async def owned(api: Api) -> AsyncIterator[dict[str, str]]:
 def neutral(response: Any, ids: dict[str, str]) -> str:
     """A body without what has to differ: the ids that were asked for, and that of the request."""
     text = str(response.text)
-    for each in (response.headers["x-request-id"], *ids.values()):
+    for each in sorted((response.headers["x-request-id"], *ids.values()), key=len, reverse=True):
         text = text.replace(each, "…")
     return text
 
