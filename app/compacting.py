@@ -14,7 +14,8 @@ from app.repeating import repeatable
 from app.resources import Resources
 from app.wire.compactions import NewCompaction, ShownCompaction
 from compaction import Compaction, CompactionService
-from state import NotFound, find_numbered
+from state import NotFound
+from state.numbered import find_numbered
 from state.tasks import find_named
 from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
 
