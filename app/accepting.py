@@ -66,7 +66,13 @@ def start_at(connection: Connection, caller: Caller, thread_id: str, checkpoint_
 
 
 def offer_of(
-    wish: Wish, caller: Caller, registry: Registry, thread_id: str | None, receipt: Receipt | None, now_us: int
+    wish: Wish,
+    caller: Caller,
+    registry: Registry,
+    thread_id: str | None,
+    receipt: Receipt | None,
+    now_us: int,
+    trace_parent: str | None = None,
 ) -> Offer:
     """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
     agent = registry.find(wish.assistant)
@@ -89,6 +95,7 @@ def offer_of(
             interrupt_after=wish.interrupt_after,
             step_count_max=wish.step_count_max,
             tags=wish.tags,
+            trace_parent=trace_parent,
         ),
         create_missing=wish.create_missing,
         metadata=wish.metadata,

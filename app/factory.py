@@ -39,6 +39,7 @@ from app.routes import (
     views,
     waits,
 )
+from app.trace_parent import provide_trace_parent
 from app.version import VERSION
 from workers.schema import when_reachable
 
@@ -88,6 +89,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             "resources": Provide(lambda: resources, sync_to_thread=False),
             "sealer": Provide(_sealer, sync_to_thread=False),
             "request_key": Provide(provide_request_key),
+            "trace_parent": Provide(provide_trace_parent),
         },
         exception_handlers=errors.handlers(),
         request_class=ApiRequest,

@@ -8,7 +8,7 @@ from litestar.params import SkipValidation
 
 from app import access, cursors, receipts, resources
 
-__all__ = ["Caller", "Keys", "RequestKey", "Resources", "Sealer"]
+__all__ = ["Caller", "Keys", "RequestKey", "Resources", "Sealer", "TraceParent"]
 
 Caller = NamedDependency[SkipValidation[access.Caller]]  #: `caller`: who makes the request
 Resources = NamedDependency[SkipValidation[resources.Resources]]  #: `resources`: what the application is built from
@@ -16,3 +16,5 @@ Keys = NamedDependency[SkipValidation[access.KeyRing]]  #: `keys`: the keys that
 Sealer = NamedDependency[SkipValidation[cursors.Sealer]]  #: `sealer`: makes and opens cursors
 #: `request_key`: the Idempotency-Key; None without one
 RequestKey = NamedDependency[SkipValidation[receipts.RequestKey | None]]
+#: `trace_parent`: the request's `traceparent`, if it names a span
+TraceParent = NamedDependency[SkipValidation[str | None]]

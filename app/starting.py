@@ -32,6 +32,7 @@ class Starter:
     caller: Caller
     request_key: RequestKey | None
     thread_id: str | None
+    trace_parent: str | None
 
     async def create(self, body: StatelessRunBody) -> Response[bytes]:
         """Accept the run and show it."""
@@ -68,7 +69,9 @@ class Starter:
     async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
         database, now_us = self.resources.database, self.resources.wired.now_us()
         wish = read_wish(body, self.thread_id, lambda: new_id(now_us))
-        offer = offer_of(wish, self.caller, self.resources.wired.registry, self.thread_id, receipt, now_us)
+        offer = offer_of(
+            wish, self.caller, self.resources.wired.registry, self.thread_id, receipt, now_us, self.trace_parent
+        )
         start = None
         if self.thread_id is not None and wish.checkpoint_id is not None:
             start = await database.read(

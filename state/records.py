@@ -28,6 +28,7 @@ class RunRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     interrupt_after: tuple[str, ...] = ()
     step_count_max: int | None = None
     tags: tuple[str, ...] = ()
+    trace_parent: str | None = None  #: the `traceparent` of the request, which the run's trace is linked to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

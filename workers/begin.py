@@ -32,6 +32,9 @@ async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
     async with desk.replays:
         entries = await desk.journal.read(claim.thread.number)
         state = fold(visible(entries, claim.thread.lineage))
+    if desk.tracer is not None and claim.was_orphan:
+        # The dead may have taken along what was on disk and not sent yet.
+        desk.tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
     own = (each.seq for each in entries if each.run == claim.run.number)
     journal = TurnJournal(desk, claim, state, first_seq=next(own, claim.thread.head_seq + 1))
     if not _has_started(entries, claim.run.number):

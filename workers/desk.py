@@ -13,6 +13,7 @@ from state import Database, Journal, to_us
 from workers.agents import Registry
 from workers.feed import Feed
 from workers.models.client import ChatModel
+from workers.tracing import Tracer
 
 __all__ = ["REPLAY_COUNT_MAX", "Desk"]
 
@@ -39,6 +40,7 @@ class Desk:
     now: Callable[[], datetime]
     recollection: Recollection | None = None
     compaction: CompactionService | None = None
+    tracer: Tracer | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chore_bell: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs

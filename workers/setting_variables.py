@@ -224,6 +224,17 @@ VARIABLES: tuple[Variable, ...] = (
         meaning="Origins whose pages may call the API from a browser (CORS). There is no `*`.",
     ),
     Variable(
+        name="THREADMARK_OTLP_TRACES_URL",
+        field="otlp_traces_url",
+        default=None,
+        shown_default="none: no traces",
+        read_value=http_url,
+        allowed="http://host:port/path or https://host:port/path",
+        example="http://127.0.0.1:4318/v1/traces",
+        meaning="Where traces are sent, by OTLP over HTTP. Needs the extra `otel`.",
+        shown=shown_url,
+    ),
+    Variable(
         name="THREADMARK_LOG_LEVEL",
         field="log_level",
         default="info",

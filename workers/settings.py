@@ -44,6 +44,7 @@ class Settings:
     trusted_proxies: tuple[Network, ...]
     allowed_hosts: tuple[str, ...]
     allowed_origins: tuple[str, ...]
+    otlp_traces_url: str | None = field(repr=False)
     log_level: str
 
     @property

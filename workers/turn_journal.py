@@ -43,6 +43,7 @@ class TurnJournal:
         self._flash_ordinal = 0
         self._durable_seq = claim.thread.head_seq
         self._held_back: list[Flash] = []
+        self._untraced: list[Recorded] = []
         self.state = state
         self.first_seq = first_seq  #: where the run begins in the journal
 
@@ -82,6 +83,8 @@ class TurnJournal:
             self._emitted = []
         self._flash_ordinal = 0
         recorded = self._hand.note(entry)
+        if self._desk.tracer is not None:
+            self._untraced.append(recorded)
         apply(self.state, recorded)
         match entry:
             case WaitOpened():
@@ -113,6 +116,9 @@ class TurnJournal:
             self._desk.chore_bell.set()
         self._durable_seq = seq
         self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
+        if self._desk.tracer is not None:
+            untraced, self._untraced = self._untraced, []
+            self._desk.tracer.recorded(self._claim.run, untraced)
         held_back, self._held_back = self._held_back, []
         for flash in held_back:
             self._show(flash)

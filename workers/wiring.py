@@ -1,5 +1,6 @@
 """The composition root: the one place that knows every concrete class and builds what a process needs."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from workers.redis_side import open_side
 from workers.schema import revision_gaps
 from workers.settings import Settings
 from workers.tokens import count_tokens
+from workers.tracing import tracer_of
 from workers.worker import Pace, Worker, new_worker_id
 
 __all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
@@ -124,6 +126,9 @@ async def open_resources(
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
         stack.push_async_callback(model.close)
         redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
+        tracer = tracer_of(settings)
+        if tracer is not None:
+            stack.push_async_callback(asyncio.to_thread, tracer.close)
         memory = await stack.enter_async_context(open_memory(settings, now))
         desk = Desk(
             database=database,
@@ -135,6 +140,7 @@ async def open_resources(
             now=now,
             recollection=memory.recollection,
             compaction=compaction.CompactionService(database, now=now, count=count_tokens),
+            tracer=tracer,
         )
         worker = _worker(settings, desk, engine, {**_chores(desk), **(chores or {})}) if with_worker else None
         doorbell: Doorbell = LocalDoorbell(worker)

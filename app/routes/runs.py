@@ -50,9 +50,10 @@ async def create_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[bytes]:
     """Start a run in the background. `command.resume` needs the scope `approve` too."""
-    return await _starter(thread_id, caller, resources, keys, request_key).create(data)
+    return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).create(data)
 
 
 @post("/threads/{thread_id:str}/runs/stream", opt=needs(Scope.RUN), status_code=200, responses=EVENTS)
@@ -63,9 +64,10 @@ async def stream_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[None]:
     """Start a run and stream its events. Events have ids if it is `stream_resumable`."""
-    return await _starter(thread_id, caller, resources, keys, request_key).stream(data)
+    return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).stream(data)
 
 
 @post("/threads/{thread_id:str}/runs/wait", opt=needs(Scope.RUN), status_code=200, responses=OUTCOME)
@@ -76,9 +78,10 @@ async def wait_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[None] | Response[bytes]:
     """Start a run and answer when it is over. Blanks before the answer say that it goes on."""
-    return await _starter(thread_id, caller, resources, keys, request_key).wait(data)
+    return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).wait(data)
 
 
 @get("/threads/{thread_id:str}/runs", opt=needs(Scope.READ), responses={200: ResponseSpec(list[ShownRun])})
@@ -134,9 +137,17 @@ def _starter(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Starter:
     wanted = uuid_of("thread", thread_id)
-    return Starter(resources=resources, keys=keys, caller=caller, request_key=request_key, thread_id=wanted)
+    return Starter(
+        resources=resources,
+        keys=keys,
+        caller=caller,
+        request_key=request_key,
+        thread_id=wanted,
+        trace_parent=trace_parent,
+    )
 
 
 ROUTES = [create_run, stream_run, wait_run, list_thread_runs, read_run, remove_run]

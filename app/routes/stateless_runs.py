@@ -35,9 +35,10 @@ async def create_stateless_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[bytes]:
     """Start a run in the background, on a thread of its own."""
-    return await _starter(caller, resources, keys, request_key).create(data)
+    return await _starter(caller, resources, keys, request_key, trace_parent).create(data)
 
 
 @post("/runs/stream", opt=needs(Scope.RUN), status_code=200, responses=EVENTS)
@@ -47,9 +48,10 @@ async def stream_stateless_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[None]:
     """Start a run on a thread of its own, and stream its events."""
-    return await _starter(caller, resources, keys, request_key).stream(data)
+    return await _starter(caller, resources, keys, request_key, trace_parent).stream(data)
 
 
 @post("/runs/wait", opt=needs(Scope.RUN), status_code=200, responses=OUTCOME)
@@ -59,9 +61,10 @@ async def wait_stateless_run(
     resources: given.Resources,
     keys: given.Keys,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[None] | Response[bytes]:
     """Start a run on a thread of its own, and answer when it is over."""
-    return await _starter(caller, resources, keys, request_key).wait(data)
+    return await _starter(caller, resources, keys, request_key, trace_parent).wait(data)
 
 
 @post("/runs/batch", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN_ALL)
@@ -70,6 +73,7 @@ async def create_batch(
     caller: given.Caller,
     resources: given.Resources,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[bytes]:
     """Start several runs in the background, each on a thread of its own: all of them, or none."""
     if not 1 <= len(data) <= BATCH_COUNT_MAX:
@@ -77,7 +81,9 @@ async def create_batch(
     wired, now_us = resources.wired, resources.wired.now_us()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
     offers = [
-        offer_of(read_wish(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us)
+        offer_of(
+            read_wish(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us, trace_parent
+        )
         for each in data
     ]
 
@@ -96,9 +102,20 @@ async def create_batch(
 
 
 def _starter(
-    caller: given.Caller, resources: given.Resources, keys: given.Keys, request_key: given.RequestKey
+    caller: given.Caller,
+    resources: given.Resources,
+    keys: given.Keys,
+    request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Starter:
-    return Starter(resources=resources, keys=keys, caller=caller, request_key=request_key, thread_id=None)
+    return Starter(
+        resources=resources,
+        keys=keys,
+        caller=caller,
+        request_key=request_key,
+        thread_id=None,
+        trace_parent=trace_parent,
+    )
 
 
 ROUTES = [create_stateless_run, stream_stateless_run, wait_stateless_run, create_batch]

@@ -1,5 +1,6 @@
 """The fleet over HTTP: what a run says that nobody can run, the operators' pages, and the figures for Prometheus."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Connection, update
 
 from app.access import Scope
-from state import beat, bury, enrol, tables
+from app.access.key import DEFAULT_TENANT
+from state import beat, bury, enrol, find_run, tables
 from tests.api import Api
 
 AGENTS = '{"chat": "1"}'
@@ -153,3 +155,26 @@ async def test_a_worker_that_left_takes_its_counts_along(api: Api, operator: str
     await api.resources.database.write(lambda connection: bury(connection, ["worker-1"]))
 
     assert ("threadmark_claims_total", "worker-1") not in await figures(api, operator)
+
+
+async def test_a_run_remembers_the_span_of_its_caller(api: Api, operator: str) -> None:
+    """On a thread, without one, and in a batch; a header that names no span is left out."""
+    header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    body = {"assistant_id": "chat", "input": {"messages": []}}
+    thread = (await api.call("POST", "/threads", operator, json={})).json()["thread_id"]
+    made = [
+        (await api.call("POST", path, operator, json=asked, headers={"traceparent": sent})).json()
+        for path, asked, sent in [
+            (f"/threads/{thread}/runs", body, header),
+            ("/runs", body, header),
+            ("/runs/batch", [body], header),
+            ("/runs", body, "nonsense"),
+        ]
+    ]
+    ids = [(each[0] if isinstance(each, list) else each)["run_id"] for each in made]
+
+    found = [
+        await api.resources.database.read(partial(find_run, tenant_id=DEFAULT_TENANT, run_id=each)) for each in ids
+    ]
+
+    assert [run and run.request.trace_parent for run in found] == [header, header, header, None]

@@ -1,0 +1,32 @@
+"""The port of tracing: told of what is on disk, it shows it to whoever collects traces."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from state import Recorded, Run
+from workers.settings import Settings, SettingsRefused
+
+__all__ = ["Tracer", "tracer_of"]
+
+
+class Tracer(Protocol):
+    """Neither call raises or waits for a network; `close` may take a few seconds."""
+
+    def recorded(self, run: Run, entries: Sequence[Recorded]) -> None:
+        """These entries of the run are on disk; told again after a crash they come to the same spans."""
+
+    def close(self) -> None:
+        """Send what is left."""
+
+
+def tracer_of(settings: Settings) -> Tracer | None:
+    """The tracer that the settings ask for; None without, and nothing of it is imported then."""
+    if settings.otlp_traces_url is None:
+        return None
+    try:
+        from workers.otel import open_tracer  # noqa: PLC0415 - an optional extra, which costs nothing where it is off
+    except ImportError as error:
+        raise SettingsRefused(
+            "THREADMARK_OTLP_TRACES_URL is set, but OpenTelemetry is not installed: install threadmark[otel]"
+        ) from error
+    return open_tracer(settings.otlp_traces_url)
