@@ -1,6 +1,7 @@
 """Workers: turns of runs, and what turns are made of. What authors of agents need is here."""
 
 from workers.agents import ChatAgent, Limits, Registry
+from workers.dropped_tools import recall_dropped
 from workers.tools import (
     DID_NOT_HAPPEN,
     UNKNOWN,
@@ -25,5 +26,6 @@ __all__ = [
     "RetryPolicy",
     "Tool",
     "ToolContext",
+    "recall_dropped",
     "tool",
 ]

@@ -28,6 +28,7 @@ from workers.action import CallModel
 from workers.agents import ChatAgent
 from workers.calls import ask, returned
 from workers.desk import Desk
+from workers.dropped_tools import DroppedHand
 from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from workers.models.exchange import ModelReply, ModelRequest
 from workers.recalling import instructions_of, recalled_block
@@ -151,6 +152,9 @@ async def call_tool(
         data_dir=desk.data_dir,
         emit=lambda data: journal.emit(_kept(data, "event")),
         now=desk.now,
+        dropped=None
+        if desk.compaction is None
+        else DroppedHand(desk.compaction, claim.run.tenant_id, claim.thread.thread_id),
         memory=hand_of(desk, claim, agent, journal.state),
     )
     began_us = desk.now_us()

@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from workers.dropped_tools import DroppedHand
     from workers.remembering import MemoryHand
 
     JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
@@ -127,6 +128,7 @@ class ToolContext:
     data_dir: Path
     emit: Callable[[JSON], None]  #: sends an event to clients that stream `custom`
     now: Callable[[], datetime]  #: aware, UTC
+    dropped: "DroppedHand | None" = None  #: what compactions took out of the thread's view
     memory: "MemoryHand | None" = None  #: what the agent's policy lets its tools do with memory
 
 
