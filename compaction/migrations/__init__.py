@@ -6,7 +6,9 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
+
+from state import change_schema
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate"]
 
@@ -14,8 +16,9 @@ VERSION_TABLE = "compaction_alembic_version"
 
 
 def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the database behind `engine` to `revision`, up or down, in one transaction."""
-    with engine.begin() as connection:
+    """Bring the database behind `engine` to `revision`, up or down, in one transaction. Raises MigrationBlocked."""
+
+    def change(connection: Connection) -> None:
         config = _config()
         config.attributes["connection"] = connection
         at = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
@@ -23,6 +26,8 @@ def migrate(engine: Engine, revision: str = "head") -> None:
             command.upgrade(config, revision)
         else:
             command.downgrade(config, revision)
+
+    change_schema(engine, change)
 
 
 def current_revision(engine: Engine) -> str | None:
