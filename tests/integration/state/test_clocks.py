@@ -1,4 +1,4 @@
-"""Clocks that disagree: leases are judged by the database alone, so nobody steals, and nobody waits for longer (C16)."""
+"""Clocks that disagree: the database alone judges leases, so nobody steals, and nobody waits for longer (C16)."""
 
 import asyncio
 from dataclasses import replace
