@@ -11,10 +11,10 @@ from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Dispos
 from memory.block import NOTICE, block
 from memory.change import Change
 from memory.choice import choose_embedder, owned_index, server_index
+from memory.copies import Copies, CopyErasure
 from memory.database import Database
 from memory.embedder import Embedder
 from memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
-from memory.erasing import Erasure, Forget
 from memory.errors import (
     AlreadyRetracted,
     CannotUndo,
@@ -30,6 +30,7 @@ from memory.errors import (
 )
 from memory.extraction import Extraction, ExtractionFailed, Extractor, extract
 from memory.filters import Filter, parse_filter
+from memory.forget import Erasure, Forget
 from memory.index import Index
 from memory.index_claimed import ClaimedIndex
 from memory.index_edge import EdgeIndex
@@ -42,6 +43,7 @@ from memory.recall import Answer, Answers, Include, Question, Withheld
 from memory.recipe import CURRENT, Recipe
 from memory.recollection import Recollection
 from memory.scope import Scope
+from memory.traces import Traces
 
 __all__ = [
     "CURRENT",
@@ -59,6 +61,8 @@ __all__ = [
     "Change",
     "ClaimedIndex",
     "Closing",
+    "Copies",
+    "CopyErasure",
     "Database",
     "Disposition",
     "Draft",
@@ -94,6 +98,7 @@ __all__ = [
     "Scope",
     "ScopeRefused",
     "Selector",
+    "Traces",
     "Trust",
     "Unavailable",
     "UnknownAssertion",

@@ -3,30 +3,28 @@
 Only a tombstone is left of an assertion: its id, so that it does not come back from an index, a backup or an import.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
 
 from memory.admission import Selector
-from memory.errors import Refused, UnknownJob
+from memory.errors import UnknownJob
+from memory.forget import Erasure, Forget, forget_of
 from memory.instants import from_us, to_us
 from memory.quarantine import selected
-from memory.scope import Namespace, Scope, namespace_of
+from memory.scope import Scope
 from memory.statements import chunks, enqueue, known_namespaces, rows
 from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, quarantine, succession
 from memory.tables_jobs import erasure, outbox, recall_log, tombstone
 from memory.text import folded
-from memory.values import canonical, check_label, load
+from memory.values import canonical, load
 
 __all__ = [
     "BATCH_COUNT",
-    "Erasure",
-    "Forget",
     "begin",
+    "count_also",
     "counted",
     "erase_batch",
     "erased_ids",
@@ -35,57 +33,13 @@ __all__ = [
     "named",
     "tenants_with_expired",
     "unfinished",
+    "what_of",
 ]
 
 BATCH_COUNT = 200
 Row = dict[str, Any]
 _OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
 _OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forget:
-    """What to erase: exactly one of a namespace, a subject, a source, what has expired, or the whole tenant.
-
-    A source is erased with everything that rests on it, also what another source supports as well: the statement was
-    read in the erased text. Raises Refused when it names nothing or two things.
-    """
-
-    namespace: Namespace | None = None
-    subject: str | None = None
-    source: Selector | None = None
-    expired_by: datetime | None = None
-    tenant: bool = False
-
-    def __post_init__(self) -> None:
-        parts = (self.namespace, self.subject, self.source, self.expired_by)
-        if sum(part is not None for part in parts) + self.tenant != 1:
-            raise Refused("selector", "names none or several of namespace, subject, source, expired_by and tenant")
-        if self.namespace is not None and not namespace_of(self.namespace):
-            raise Refused("namespace", "is empty; say `tenant` to erase everything")
-        if self.subject is not None:
-            check_label(self.subject, "subject")
-        if self.source is not None and not self.source.parts():
-            raise Refused("source", "names nothing")
-
-    def spelled(self) -> str:
-        """Its JSON, for the job's row."""
-        source = None if self.source is None else self.source.parts()
-        labels = None if self.namespace is None else list(self.namespace)
-        expired = None if self.expired_by is None else to_us(self.expired_by, "expired_by")
-        parts = {"namespace": labels, "subject": self.subject, "source": source, "expired_by": expired}
-        return canonical(parts | {"tenant": self.tenant})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Erasure:
-    """An erasure and what it removed so far, by table; `entries` are those of the index."""
-
-    erasure_id: str
-    is_done: bool
-    created_at: datetime
-    done_at: datetime | None
-    counts: dict[str, int] = field(default_factory=dict)
 
 
 def begin(connection: Connection, tenant_id: str, what: Forget, now: int) -> Erasure:
@@ -138,7 +92,7 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is None:
         return []
-    wanted = named(tenant_id, _what(load(row["selector"])))
+    wanted = named(tenant_id, forget_of(load(row["selector"])))
     first = rows(connection, select(assertion.c.root_id).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT))
     if not first:
         return []
@@ -160,7 +114,7 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is not None:
         counts = load(row["counts"]) | {"entries": entry_count}
-        what = _what(load(row["selector"]))
+        what = forget_of(load(row["selector"]))
         left = _leftovers(connection, tenant_id, what)
         left["recalls"] = left.get("recalls", 0) + _recalls(connection, tenant_id, erased_ids(connection, erasure_id))
         counts |= left
@@ -171,6 +125,20 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
             .values(selector=None, status="done", done_at=now, counts=canonical(counts))
         )
     return job(connection, tenant_id, erasure_id)
+
+
+def what_of(connection: Connection, tenant_id: str, erasure_id: str) -> Forget | None:
+    """What a job is about; None once it is done: its selector may have been a name. Raises UnknownJob."""
+    row = _row(connection, tenant_id, erasure_id)
+    return None if row["selector"] is None else forget_of(load(row["selector"]))
+
+
+def count_also(connection: Connection, tenant_id: str, erasure_id: str, counts: Mapping[str, int]) -> None:
+    """Add what was removed elsewhere to what a job removed."""
+    row = _row(connection, tenant_id, erasure_id)
+    had = load(row["counts"])
+    total = had | {name: had.get(name, 0) + count for name, count in counts.items()}
+    connection.execute(update(erasure).where(erasure.c.erasure_id == erasure_id).values(counts=canonical(total)))
 
 
 def tenants_with_expired(connection: Connection, now: int) -> list[str]:
@@ -191,19 +159,6 @@ def _row(connection: Connection, tenant_id: str, erasure_id: str) -> dict[str, A
     if not found:
         raise UnknownJob(erasure_id)
     return found[0]
-
-
-def _what(spelled: dict[str, Any]) -> Forget:
-    source = spelled["source"]
-    labels = spelled["namespace"]
-    expired = spelled["expired_by"]
-    return Forget(
-        namespace=None if labels is None else tuple(labels),
-        subject=spelled["subject"],
-        source=None if source is None else Selector(**source),
-        expired_by=None if expired is None else from_us(expired),
-        tenant=spelled["tenant"],
-    )
 
 
 def named(tenant_id: str, what: Forget) -> Any:

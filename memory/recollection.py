@@ -13,12 +13,13 @@ from memory.archive import Imported, exported, import_lines
 from memory.assertion import Assertion, Draft, Verdict
 from memory.budget import estimated_tokens
 from memory.change import Change, by
+from memory.copies import Copies, erase_copies, erase_late_copies
 from memory.database import Database
 from memory.declarations import Declarations
 from memory.embedder import Embedder
-from memory.erasing import Erasure, Forget
 from memory.errors import IndexUnavailable, Refused, Unavailable
 from memory.filters import Filter
+from memory.forget import Erasure, Forget
 from memory.index import Index
 from memory.indexer import Indexer
 from memory.instants import FAR_US, to_us
@@ -29,7 +30,6 @@ from memory.rebuild import Agreement, Rebuild
 from memory.recall import Answers, Question
 from memory.recipe import CURRENT, Recipe
 from memory.scope import Scope
-from memory.traces import Traces, traces
 from memory.writing import remember
 
 __all__ = ["Recollection"]
@@ -55,13 +55,14 @@ class Recollection:
         clock: Callable[[], datetime],
         count_tokens: Callable[[str], int] = estimated_tokens,
         recipe: Recipe = CURRENT,
+        copies: Copies | None = None,
     ) -> None:
         self._database = database
         self._index = index
         self._indexer = Indexer(database, index, embedder, clock)
         self._rebuild = Rebuild(database, index, embedder, self._indexer)
         self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
-        self._clock = clock
+        self._clock, self._copies = clock, copies
         self._declarations = Declarations(database)
 
     async def open(self, *, background: bool = True) -> None:
@@ -226,10 +227,6 @@ class Recollection:
         self._indexer.wake()
         return freed
 
-    async def traces(self, what: Forget, *, tenant_id: str, after: str = "") -> Traces:
-        """What an erasure would remove, for those who keep copies elsewhere; `after` goes on where a part ended."""
-        return await self._database.read(partial(traces, tenant_id=tenant_id, what=what, after=after))
-
     async def erase(self, what: Forget, *, tenant_id: str, now: datetime, dry_run: bool = False) -> Erasure:
         """Erase what a selector names, and count it. A dry run only counts, and has no id."""
         if dry_run:
@@ -244,11 +241,14 @@ class Recollection:
         When the index does not answer, the database is erased all the same, the job stays open, and it is taken up at
         the next opening.
         """
-        us = to_us(now)
+        us, job = to_us(now), {"tenant_id": tenant_id, "erasure_id": erasure_id}
+        outside = await erase_copies(self._database, self._copies, **job) if self._copies else None
         batch = partial(erasing.erase_batch, tenant_id=tenant_id, erasure_id=erasure_id, now=us)
         erased = True
         while erased:
             erased = bool(await self._database.write(batch))
+        if outside is not None:
+            await erase_late_copies(self._database, outside, **job)
         try:
             await self._indexer.drain()
         except IndexUnavailable:

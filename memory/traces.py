@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
-from memory.erasing import Forget, named
+from memory.erasing import named
+from memory.forget import Forget
 from memory.provenance import Origin
 from memory.rows import evidence_of
 from memory.statements import rows
@@ -24,11 +25,15 @@ _EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("roots", exp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """A part of what a selector names. `after` begins the next part; None when this was the last."""
+    """A part of what a selector names. `after` begins the next part; None when this was the last.
+
+    `whole_thread` is set where everything of a thread was asked for, and not what single moments told.
+    """
 
     assertion_ids: frozenset[str]
     texts: frozenset[str]
     origins: Sequence[Origin]
+    whole_thread: str | None
     after: str | None
 
 
@@ -44,5 +49,11 @@ def traces(connection: Connection, tenant_id: str, what: Forget, after: str = ""
         assertion_ids=frozenset(row["assertion_id"] for row in versions),
         texts=frozenset({load(row["text"]) for row in versions} | quotes | values),
         origins=[each.origin for each in sources],
+        whole_thread=_whole_thread(what),
         after=roots[-1] if len(roots) == ROOT_COUNT else None,
     )
+
+
+def _whole_thread(what: Forget) -> str | None:
+    parts = {} if what.source is None else what.source.parts()
+    return str(parts["thread_ref"]) if parts.keys() == {"thread_ref"} else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from memory import (
     Change,
+    Copies,
     Database,
     Draft,
     Embedder,
@@ -29,11 +30,18 @@ CHANGE = Change(by="tester", now=NOW)
 
 @asynccontextmanager
 async def house(
-    url: str, index: Index | None = None, embedder: Embedder | None = None, *, background: bool = False
+    url: str,
+    index: Index | None = None,
+    embedder: Embedder | None = None,
+    *,
+    background: bool = False,
+    copies: Copies | None = None,
 ) -> AsyncIterator[Recollection]:
     """A memory over the database at `url`, brought up to date first; closed at the end."""
     migrate(url)
-    memory = Recollection(Database.open(url), index or MemoryIndex(), embedder or HashedEmbedder(), clock=lambda: NOW)
+    memory = Recollection(
+        Database.open(url), index or MemoryIndex(), embedder or HashedEmbedder(), clock=lambda: NOW, copies=copies
+    )
     await memory.open(background=background)
     try:
         yield memory

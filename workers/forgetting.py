@@ -1,56 +1,41 @@
-"""Erasure across the two stores: memory first tells what goes, then journals lose it, then memory itself.
+"""Erasure in journals, on memory's behalf: the messages that its statements were read in, and all that repeats them.
 
-The order matters. While memory still holds the words, a job that dies is begun again and finds them; what runs recall
-in between is caught by a last look, by the ids that are gone.
+Memory asks before it loses anything itself: while it still holds the words, a job that dies is begun again and finds
+them. What runs recall in between is caught by a last look.
 """
 
 import asyncio
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
 
-from memory import Erasure, Forget, Origin, Recollection
+from memory import Origin, Traces
 from state import Database, read_lines
 from state.erasure import erase_in_rows, erase_in_thread, find_thread_numbers, holders, threads_telling
 from workers.erased import Erased
 
-__all__ = ["forget"]
+__all__ = ["JournalCopies", "JournalErasure"]
 
 #: How long the last look waits for runs that may still hold what was erased.
-HELD_S_MAX = 50.0
+HELD_S_MAX = 20.0
 POLL_S = 0.1
 PAGE_COUNT = 200
 SEQ_MAX = 2**62
 _ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-async def forget(database: Database, memory: Recollection, what: Forget, *, tenant_id: str, now: datetime) -> Erasure:
-    """Erase what a selector names from journals and from memory; the counts are those of both.
+class JournalCopies:
+    """The journals of the state database, as memory's `Copies`."""
 
-    Journals lose the messages that the statements were read in, every repetition of their words in those threads and
-    in all that recalled them, and keep their chains. It can be begun again at any time.
-    """
-    journals = _Journals(database, tenant_id)
-    after: str | None = ""
-    while after is not None:
-        part = await memory.traces(what, tenant_id=tenant_id, after=after)
-        await journals.erase(part.assertion_ids, part.texts, part.origins, _whole_thread(what))
-        after = part.after
-    done = await memory.erase(what, tenant_id=tenant_id, now=now)
-    await journals.look_again()
-    await database.empty_log()
-    return replace(done, counts=done.counts | journals.counts)
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def erasure(self, tenant_id: str) -> "JournalErasure":
+        """Begin to erase in the journals of a tenant."""
+        return JournalErasure(self._database, tenant_id)
 
 
-def _whole_thread(what: Forget) -> str | None:
-    """The thread that is to lose every word; None where single messages are named."""
-    parts = {} if what.source is None else what.source.parts()
-    return str(parts["thread_ref"]) if parts.keys() == {"thread_ref"} else None
-
-
-class _Journals:
+class JournalErasure:
     """The journals of a tenant, and what they have lost so far."""
 
     def __init__(self, database: Database, tenant_id: str) -> None:
@@ -61,38 +46,28 @@ class _Journals:
         self._entry_count = 0
         self._row_count = 0
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """Entries and rows of the state database that lost something."""
-        return {"journal_entries": self._entry_count, "journal_rows": self._row_count}
-
-    async def erase(
-        self, ids: Iterable[str], texts: Iterable[str], origins: Sequence[Origin], whole: str | None
-    ) -> None:
+    async def erase(self, part: Traces) -> None:
         """Take the words of some memories out of every journal that has them."""
-        known = list(ids)
-        self._ids.update(known)
-        by_thread: dict[str, list[Origin]] = {} if whole is None else {whole: []}
-        for origin in origins:
+        self._ids.update(part.assertion_ids)
+        spoken = Erased(memory_ids=part.assertion_ids, texts=part.texts)
+        moments: dict[str, list[Origin]] = {} if part.whole_thread is None else {part.whole_thread: []}
+        for origin in part.origins:
             if origin.thread_ref is not None:
-                by_thread.setdefault(origin.thread_ref, []).append(origin)
-        spoken = set(texts)
-        for thread_id, moments in by_thread.items():
-            message_ids = {each.message_ref for each in moments if each.message_ref is not None}
+                moments.setdefault(origin.thread_ref, []).append(origin)
+        for thread_id, origins in moments.items():
+            there = Erased(
+                message_ids={each.message_ref for each in origins if each.message_ref is not None},
+                seqs={each.seq for each in origins if each.seq is not None and each.message_ref is None},
+                whole=thread_id == part.whole_thread,
+            )
             for number in await self._numbers([thread_id]):
-                erased = Erased(
-                    memory_ids=known,
-                    texts=spoken,
-                    message_ids=message_ids,
-                    seqs={each.seq for each in moments if each.seq is not None and each.message_ref is None},
-                    whole=thread_id == whole,
-                )
-                await self._erase_thread(number, erased)
-        for number in await self._telling(known):
-            await self._erase_thread(number, Erased(memory_ids=known, texts=spoken))
+                await self._erase_thread(number, spoken.also(there))
+        for number in await self._telling(part.assertion_ids):
+            await self._erase_thread(number, spoken)
 
-    async def look_again(self) -> None:
-        """Once more, for what was on its way: a worker that holds such a thread may have read what is gone since."""
+    async def finish(self, assertion_ids: Collection[str]) -> dict[str, int]:
+        """Look again: a worker that holds such a thread may have read what is gone since. The counts."""
+        self._ids.update(assertion_ids)
         for number in await self._telling(self._ids):
             self._done.setdefault(number, Erased(memory_ids=self._ids))
         held = await self._held(self._done)
@@ -102,7 +77,9 @@ class _Journals:
             held = dict(held.items() & (await self._held(held)).items())
             await asyncio.sleep(POLL_S)
         for number, erased in list(self._done.items()):
-            await self._erase_thread(number, erased)
+            await self._erase_thread(number, erased.also(Erased(memory_ids=self._ids)))
+        await self._database.empty_log()
+        return {"journal_entries": self._entry_count, "journal_rows": self._row_count}
 
     async def _erase_thread(self, number: int, erased: Erased) -> None:
         # The lines of a message that goes are repeated behind it: by the reply, by a tool, by whoever quotes them.

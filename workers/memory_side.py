@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory import (
     ClaimedIndex,
+    Copies,
     Database,
     EdgeIndex,
     Index,
@@ -53,7 +54,9 @@ def memory_gaps(settings: Settings) -> list[str]:
     return [] if at == needed else [f"memory is at revision {at}, needed is {needed}"]
 
 
-def new_recollection(settings: Settings, now: Callable[[], datetime]) -> tuple[Recollection, ClaimedIndex | None]:
+def new_recollection(
+    settings: Settings, now: Callable[[], datetime], copies: Copies | None = None
+) -> tuple[Recollection, ClaimedIndex | None]:
     """Memory as the settings say, and its index if that takes a claim; nothing is read, loaded or called yet."""
     index, owned = _index(settings)
     embedder = choose_embedder(
@@ -61,7 +64,8 @@ def new_recollection(settings: Settings, now: Callable[[], datetime]) -> tuple[R
         api_key=settings.openai_api_key,
         base_url=settings.embedder_url or settings.openai_base_url,
     )
-    return Recollection(Database.open(settings.memory_database_url), index, embedder, clock=now), owned
+    database = Database.open(settings.memory_database_url)
+    return Recollection(database, index, embedder, clock=now, copies=copies), owned
 
 
 def _index(settings: Settings) -> tuple[Index, ClaimedIndex | None]:
@@ -77,10 +81,10 @@ def _index(settings: Settings) -> tuple[Index, ClaimedIndex | None]:
 class MemorySide:
     """A recollection and its upkeep."""
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: Settings, now: Callable[[], datetime], copies: Copies | None = None) -> None:
         self._settings = settings
         self._now = now
-        self.recollection, self._owned = new_recollection(settings, now)
+        self.recollection, self._owned = new_recollection(settings, now, copies)
         self._has_schema = self._is_indexing = False
         self._swept_s: float | None = None
         self._tried = asyncio.Event()
@@ -160,9 +164,11 @@ class MemorySide:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings, now: Callable[[], datetime]) -> AsyncIterator[MemorySide]:
-    """Memory, for as long as the block lasts."""
-    side = MemorySide(settings, now)
+async def open_memory(
+    settings: Settings, now: Callable[[], datetime], copies: Copies | None = None
+) -> AsyncIterator[MemorySide]:
+    """Memory, for as long as the block lasts; `copies` lose first what it is told to erase."""
+    side = MemorySide(settings, now, copies)
     try:
         await side.start()
         yield side

@@ -33,6 +33,7 @@ from workers.doorbell import Doorbell, LocalDoorbell
 from workers.extracting import EXTRACT_MEMORY, extractor_of
 from workers.feed import Feed
 from workers.feed_local import LocalFeed
+from workers.forgetting import JournalCopies
 from workers.lease import Lease
 from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
@@ -129,7 +130,7 @@ async def open_resources(
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(asyncio.to_thread, tracer.close)
-        memory = await stack.enter_async_context(open_memory(settings, now))
+        memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database)))
         desk = Desk(
             database=database,
             journal=Journal(database),

@@ -12,6 +12,7 @@ from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
 from tests.memory_house import house
 from workers.agents import Registry
+from workers.forgetting import JournalCopies
 from workers.memory_policy import MemoryPolicy
 from workers.tools import Tool
 
@@ -42,7 +43,7 @@ async def remembering(
     **limits: Any,
 ) -> AsyncIterator[tuple[Stage, Counted]]:
     """A stage over a database, and the memory behind it."""
-    async with house(f"sqlite:///{folder / 'memory.db'}") as memory:
+    async with house(f"sqlite:///{folder / 'memory.db'}", copies=JournalCopies(store.database)) as memory:
         counted = Counted(memory)
         async with open_stage(store, folder, replies, tools, **limits) as stage:
             stage.agent = replace(stage.agent, memory=policy or MemoryPolicy())

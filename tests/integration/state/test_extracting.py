@@ -14,7 +14,6 @@ from tests.factories import TENANT, Reply, human
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
 from workers.extracting import EXTRACT_MEMORY, PIECE_LENGTH, ExtractionIncomplete, extractor_of
-from workers.forgetting import forget
 from workers.memory_policy import MemoryPolicy
 from workers.models.errors import ModelUnavailable
 
@@ -135,7 +134,7 @@ async def test_what_was_erased_or_undone_meanwhile_is_not_remembered(store: Stor
         (task,) = await left(store)
         await done(stage, task)
         what = Forget(source=Selector(thread_ref=run.thread_id))
-        await forget(store.database, counted.memory, what, tenant_id=TENANT, now=stage.clock.now())
+        await counted.memory.erase(what, tenant_id=TENANT, now=stage.clock.now())
 
         assert (await done(stage, task))["turns"] == []
         assert await kept(counted) == {}

@@ -13,7 +13,6 @@ from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
 from tests.waiting import wait_until
 from workers.erased import ERASED
-from workers.forgetting import forget
 from workers.models import ModelReply, ModelRequest
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
@@ -38,7 +37,7 @@ async def a_told_secret(stage: Stage) -> tuple[Run, Run]:
 async def erase(stage: Stage, counted: Counted, what: Forget) -> dict[str, int]:
     """Erase; the counts."""
     now = stage.clock.now()
-    return dict((await forget(stage.store.database, counted.memory, what, tenant_id=TENANT, now=now)).counts)
+    return dict((await counted.memory.erase(what, tenant_id=TENANT, now=now)).counts)
 
 
 def found_in(folder: Path, words: bytes) -> list[str]:
@@ -145,7 +144,7 @@ async def test_a_tenant_erases_nothing_of_anothers(store: Store, tmp_path: Path)
         teller, _ = await a_told_secret(stage)
         before = await stage.entries(teller)
         what = Forget(source=Selector(thread_ref=teller.thread_id))
-        done = await forget(store.database, counted.memory, what, tenant_id="other", now=stage.clock.now())
+        done = await counted.memory.erase(what, tenant_id="other", now=stage.clock.now())
 
         assert (done.counts["journal_entries"], done.counts.get("assertions", 0)) == (0, 0)
         assert await stage.entries(teller) == before
