@@ -1,0 +1,69 @@
+"""A host that freezes in the middle of a step and wakes long after its lease: a zombie that must not move (F08, C14)."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.crash.checker import violations
+from tests.crash.client import Client
+from tests.crash.fleet import Fleet
+from tests.crash.launching import Launcher
+from tests.crash.mortal import Mortal
+from tests.crash.story import Plot, ask, read_journal, tell
+from tests.servers import PrivatePostgres, PrivateRedis
+from tests.waiting import wait_until
+
+SLOW_MS = 1_500
+#: What is late for a machine that does other things too; the bound itself is lease time plus one sweep.
+TAKEOVER_S_MAX = 30.0
+
+
+@pytest.mark.parametrize("tool", ["lookup_order", "email_customer", "confirm"])
+async def test_a_frozen_worker_is_replaced_and_does_nothing_when_it_wakes(
+    launcher: Launcher, start_postgres: Callable[..., PrivatePostgres], private_redis: PrivateRedis, tool: str
+) -> None:
+    """Another worker finishes the story; the one that wakes commits nothing and starts nothing, and serves again."""
+    plot = Plot(order_id=f"frozen-{tool}", slow=tool, delay_ms=SLOW_MS)
+    postgres = start_postgres()
+    with postgres.fresh_database() as url:
+        fleet = Fleet(launcher, postgres, private_redis, database_url=url)
+        async with fleet.alive() as client:
+            expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+            telling = asyncio.create_task(tell(client, plot, fleet.effects))
+            frozen = await _in_the_middle_of(client, fleet, plot, tool)
+
+            frozen.send(signal.SIGSTOP)
+            told = await telling
+            effects, journal = fleet.effects(), await read_journal(client, told.thread_id)
+            frozen.send(signal.SIGCONT)
+            await wait_until(
+                lambda: "was declared dead" in frozen.log, description="the zombie to notice", timeout_s=TAKEOVER_S_MAX
+            )
+            # Its own next run is behind whatever it still had to do.
+            greeted = await tell(client, Plot(order_id="afterwards"), fleet.effects)
+
+            assert violations(told, fleet.effects(), fleet.deaths, expected) == []
+            assert violations(greeted, fleet.effects(), fleet.deaths, expected) == []
+            assert await read_journal(client, told.thread_id) == journal
+            assert _of(fleet.effects(), plot) == _of(effects, plot)
+
+
+async def _in_the_middle_of(client: Client, fleet: Fleet, plot: Plot, tool: str) -> Mortal:
+    """The worker that calls the tool, once it has been called."""
+    thread_id, _ = await ask(client, plot)
+    await wait_until(
+        lambda: any(line["tool"] == tool for line in _of(fleet.effects(), plot)),
+        description=f"a call of {tool}",
+        timeout_s=TAKEOVER_S_MAX,
+    )
+    turns = [each for each in await read_journal(client, thread_id) if each["kind"] == "turn_started"]
+    holder = fleet.holder(turns[-1]["worker_id"])
+    assert holder is not None
+    return holder
+
+
+def _of(lines: list[dict[str, Any]], plot: Plot) -> list[dict[str, Any]]:
+    return [line for line in lines if line["arguments"]["order_id"] == plot.order_id]
