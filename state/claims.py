@@ -62,7 +62,8 @@ class Inbox:
 
 
 def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> None:
-    """Begin a worker's lease."""
+    """Begin a worker's lease, in the place of one that it had and that ended."""
+    connection.execute(delete(tables.worker).where(tables.worker.c.worker_id == worker_id))
     now = connection.execute(select(database_now_us())).scalar_one()
     connection.execute(
         insert(tables.worker),
@@ -76,10 +77,13 @@ def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> 
 
 
 def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int] | None = None) -> bool:
-    """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`); False when it was buried meanwhile."""
+    """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`).
+
+    False when it was buried meanwhile, or had ended: somebody may have taken its threads since.
+    """
     renewed = connection.execute(
         update(tables.worker)
-        .where(tables.worker.c.worker_id == worker_id)
+        .where(tables.worker.c.worker_id == worker_id, tables.worker.c.lease_until >= database_now_us())
         .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), **(counts or {}))
     )
     return renewed.rowcount == 1

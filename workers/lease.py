@@ -42,9 +42,9 @@ class Lease:
         self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
 
     def begin(self, agents: str, on_lost: Callable[[], None], counts: Callable[[], Mapping[str, int]] = dict) -> None:
-        """Enrol the worker and start to renew; `on_lost` is called, in this thread, if it was declared dead.
+        """Enrol the worker and start to renew; `on_lost` is called, in this thread, if it ended or was ended meanwhile.
 
-        `counts` is asked with every renewal. Blocks for one commit.
+        No step starts until it has returned. `counts` is asked with every renewal. Blocks for one commit.
         """
         self._on_lost, self._agents, self._counts = on_lost, agents, counts
         self._liveness.hold(self._worker_id)
@@ -101,8 +101,8 @@ class Lease:
             if not kept:
                 enrol(connection, self._worker_id, self._ttl_s, self._agents)
         if not kept:
-            # Frozen or cut off for longer than the lease: the threads belong to others, and their fences say so.
-            _LOG.error("worker %s was declared dead; it lets go of its threads and starts afresh", self._worker_id)
+            # Frozen or cut off for longer than the lease: threads may belong to others, and their fences say so.
+            _LOG.error("worker %s was declared dead; it lets go of what others have and starts afresh", self._worker_id)
             self._on_lost()
 
 

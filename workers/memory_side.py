@@ -113,7 +113,8 @@ class MemorySide:
         while True:
             try:
                 await self._round()
-                self._said = ""
+                if self._is_indexing:
+                    self._said = ""
             except (Unavailable, SQLAlchemyError, OSError) as error:
                 self._say(f"memory is not whole: {_line(error)}")
             except Exception:

@@ -28,6 +28,8 @@ __all__ = ["Pace", "Worker", "new_worker_id"]
 
 _LOG = logging.getLogger("threadmark.worker")
 _PURGE_EVERY_S = 30.0
+#: How long a lease that had ended waits to hear what others hold by now; heartbeats wait with it (seconds).
+LOST_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,14 @@ class Worker:
         loop = asyncio.get_running_loop()
 
         def lost() -> None:
-            loop.call_soon_threadsafe(self.let_go)
+            dropping = asyncio.run_coroutine_threadsafe(self._drop_lost(), loop)
+            try:
+                dropping.result(LOST_S)
+            except Exception:
+                # A loop that is held up, or a database that fails again: what may be somebody else's is nobody's here.
+                _LOG.exception("what others hold could not be told; everything is let go")
+                dropping.cancel()
+                loop.call_soon_threadsafe(self.let_go)
 
         self._pulse.watch(loop)
         await asyncio.to_thread(self._lease.begin, agents, lost, self._pulse.counts)
@@ -209,6 +218,14 @@ class Worker:
         inboxes = {each.run: each.inbox for each in await self._held()}
         for turn in self._turns.values():
             turn.look(inboxes.get(turn.run))
+
+    async def _drop_lost(self) -> None:
+        """The lease had ended: let go of the threads that others have taken since, and of every task."""
+        self.chores.let_go()
+        held = {each.run: each.fence for each in await self._held()}
+        for turn in self._turns.values():
+            if held.get(turn.run) != turn.fence:
+                turn.release()
 
     async def _held(self) -> list[Held]:
         return await self._desk.database.read(lambda connection: own(connection, self.worker_id))

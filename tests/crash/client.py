@@ -50,6 +50,10 @@ class Client:
         if not (is_repeated and response.status_code == CONFLICT):
             _body_of(response)
 
+    def lost(self, error: Exception) -> None:
+        """A request got no answer."""
+        self.retry_count += 1
+
     async def _answer(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> tuple[httpx2.Response, bool]:
         deadline = time.monotonic() + ANSWER_S_MAX
         is_repeated = False
@@ -59,7 +63,7 @@ class Client:
             except httpx2.TransportError as error:
                 if time.monotonic() > deadline:
                     raise AssertionError(f"no answer within {ANSWER_S_MAX:g} s") from error
-                self.retry_count += 1
+                self.lost(error)
                 is_repeated = True
             else:
                 if response.status_code in FAILED:

@@ -1,0 +1,83 @@
+"""Workers whose clocks differ by minutes: leases and due times are the database's, so nothing changes (C16, F10)."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.crash.checker import violations
+from tests.crash.client import Client
+from tests.crash.doomed import Death
+from tests.crash.story import Plot, Told, tell
+from tests.daemon import unavailable
+from tests.servers import PrivatePostgres, PrivateRedis
+from tests.waiting import wait_until
+
+SKEWS = ("+120", "-120")
+STORY_COUNT = 4
+#: Within the grace of a worker that is told to stop.
+DELAY_MS = 300
+
+
+def faketime() -> Path:
+    """The library that gives a process another clock. Skips the test where there is none, and fails it in CI."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    return found[0] if found else unavailable("libfaketime is not installed (Debian: apt-get install faketime)")
+
+
+@pytest.fixture
+def skewed(postgres_of_the_fleet: PrivatePostgres, redis_of_the_fleet: PrivateRedis) -> Iterator[Cluster]:
+    """An API with the true clock, one worker two minutes ahead and one two minutes behind."""
+    library = faketime()
+    with (
+        postgres_of_the_fleet.fresh_database() as url,
+        Cluster(url, redis_of_the_fleet.url, THREADMARK_SWEEP_S="0.5") as cluster,
+    ):
+        for skew in SKEWS:
+            clock = {"LD_PRELOAD": str(library), "FAKETIME": f"{skew}s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+            cluster.work(1, **clock)
+        cluster.serve()
+        cluster.await_all()
+        yield cluster
+
+
+async def test_clocks_that_differ_change_nothing(skewed: Cluster, fleet_redis: PrivateRedis) -> None:
+    """No lease is stolen and none outlives its worker: stories go on while each worker ends in turn."""
+    fleet_redis.flush()
+    async with Client(skewed.services[0].url, skewed.key) as client:
+        expected = await tell(client, Plot(order_id="uninterrupted"), skewed.effects)
+        for number, worker in enumerate(skewed.workers):
+            plots = [Plot(order_id=f"skew-{number}-{each}", delay_ms=DELAY_MS) for each in range(STORY_COUNT)]
+            telling = [asyncio.create_task(tell(client, plot, skewed.effects)) for plot in plots]
+            await _all_begun(skewed, plots)
+            await asyncio.to_thread(worker.kill)
+            told = await asyncio.gather(*telling)
+
+            assert [each for one in told for each in violations(one, skewed.effects(), _no_deaths(), expected)] == []
+            assert {each.pid for each in skewed.workers if each.is_running()} <= _worker_pids(told)
+            worker.start()
+
+
+async def _all_begun(cluster: Cluster, plots: list[Plot]) -> None:
+    await wait_until(
+        lambda: len(_called(cluster, plots)) == len(plots), description="every story to have begun", timeout_s=60
+    )
+
+
+def _called(cluster: Cluster, plots: list[Plot]) -> set[str]:
+    """The orders of these plots that have reached the outside world."""
+    orders = {plot.order_id for plot in plots}
+    return {str(line["arguments"]["order_id"]) for line in cluster.effects()} & orders
+
+
+def _no_deaths() -> list[Death]:
+    """Instants of a journal that was written by two clocks say nothing about what was on disk when a worker died."""
+    return []
+
+
+def _worker_pids(told: list[Told]) -> set[int]:
+    """The processes that moved these stories."""
+    turns = [entry for one in told for entry in one.journal if entry["kind"] == "turn_started"]
+    return {int(turn["worker_id"].split("-")[-2]) for turn in turns}
