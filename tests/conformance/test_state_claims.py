@@ -17,7 +17,6 @@ from state import (
     TurnStarted,
     beat,
     delete_thread,
-    enrol,
     give_back,
     next_due_us,
     own,
@@ -183,16 +182,6 @@ async def test_a_buried_worker_s_heartbeat_is_refused(store: Store) -> None:
     await store.bury_all()
 
     assert not await store.write(lambda connection: beat(connection, "worker-1", 60.0))
-
-
-async def test_a_lease_that_ended_is_not_renewed(store: Store) -> None:
-    """Whoever froze past its lease learns that others may have its threads, also where nobody buried it."""
-    await store.write(lambda connection: enrol(connection, "worker-1", -1.0, "{}"))
-
-    assert not await store.write(lambda connection: beat(connection, "worker-1", 60.0))
-
-    await store.write(lambda connection: enrol(connection, "worker-1", 60.0, "{}"))
-    assert await store.write(lambda connection: beat(connection, "worker-1", 60.0))
 
 
 async def test_a_buried_worker_s_runs_are_claimable_at_once(store: Store) -> None:

@@ -94,3 +94,13 @@ async def test_the_orphans_among_the_claims_are_told(store: Store) -> None:
         ("orphan", True),
         ("due", False),
     ]
+
+
+async def test_a_lease_that_ended_is_not_renewed(store: Store) -> None:
+    """Whoever froze past its lease learns that others may have its threads, also where nobody buried it."""
+    await store.write(lambda connection: enrol(connection, "worker-1", -1.0, "{}"))
+
+    assert not await store.write(lambda connection: beat(connection, "worker-1", 60.0))
+
+    await store.write(lambda connection: enrol(connection, "worker-1", 60.0, "{}"))
+    assert await store.write(lambda connection: beat(connection, "worker-1", 60.0))
