@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 
 from app.access.issue import NoSuchKey
-from app.commands import doctor, keys, migrate, serve, verify, worker
+from app.commands import doctor, keys, memory, migrate, serve, verify, worker
+from app.commands.memory import IndexElsewhere
 from app.migrating import MigrationGap
 from app.serving import CannotListen
 from app.version import VERSION
@@ -23,6 +24,7 @@ _TOLD = (
     MigrationGap,
     NoSuchKey,
     DefinitionRefused,
+    IndexElsewhere,
     PermissionError,
     SessionsNotKept,
 )
@@ -44,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="threadmark", description="A self-hosted server for durable chat agents.")
     parser.add_argument("--version", action="version", version=f"threadmark {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (serve, worker, migrate, keys, verify, doctor):
+    for module in (serve, worker, migrate, keys, verify, memory, doctor):
         module.add_to(commands)
     return parser
 

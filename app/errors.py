@@ -15,6 +15,7 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.types import ExceptionHandlersMap
 
+import memory
 from app import strict_json
 from app.access.gate import Forbidden, TooMany, Unauthenticated
 from app.access.issue import KeyRefused, NoSuchKey
@@ -93,6 +94,14 @@ REFUSALS: dict[type[Exception], Refusal] = {
     KeyInProgress: Refusal(409, "idempotency_key_in_progress", retry_after_s=1),
     DatabaseAway: Refusal(503, "database_away", retry_after_s=1),
     OutcomeUnknown: Refusal(503, "outcome_unknown", retry_after_s=1),
+    memory.Refused: Refusal(422, "refused"),
+    memory.ScopeRefused: Refusal(422, "scope_refused"),
+    memory.FilterRefused: Refusal(422, "filter_refused"),
+    memory.UnknownAssertion: Refusal(404, "not_found"),
+    memory.UnknownJob: Refusal(404, "not_found"),
+    memory.AlreadyRetracted: Refusal(409, "already_retracted"),
+    memory.CannotUndo: Refusal(409, "cannot_undo"),
+    memory.Unavailable: Refusal(503, "memory_unavailable", retry_after_s=1),
     Unauthenticated: Refusal(401, "unauthenticated"),
     Forbidden: Refusal(403, "forbidden"),
     TooMany: Refusal(429, "too_many_requests"),

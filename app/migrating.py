@@ -27,7 +27,7 @@ class MigrationGap(RuntimeError):
     """The database is not at the revisions this code needs; nothing was started."""
 
     def __init__(self, found: list[str]) -> None:
-        super().__init__(f"the state database is behind ({'; '.join(found)}): run `threadmark migrate`")
+        super().__init__(f"a database is behind ({'; '.join(found)}): run `threadmark migrate`")
 
 
 def migrate_all(settings: Settings) -> None:

@@ -7,7 +7,7 @@ Memory keeps an origin as an opaque value and knows nothing of threads, runs or 
 from memory.accesses import Access
 from memory.admission import Hold, Selector
 from memory.archive import Imported
-from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict
+from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict, Which
 from memory.block import NOTICE, block
 from memory.change import Change
 from memory.choice import choose_embedder, owned_index, server_index
@@ -37,7 +37,7 @@ from memory.index_edge import EdgeIndex
 from memory.index_memory import MemoryIndex
 from memory.items import Item, Items
 from memory.migrations import current_revision, head_revision, migrate
-from memory.provenance import Evidence, Origin, Role, Trust
+from memory.provenance import Evidence, Origin, Role, Trust, quote_hash
 from memory.rebuild import Agreement
 from memory.recall import Answer, Answers, Include, Question, Withheld
 from memory.recipe import CURRENT, Recipe
@@ -104,6 +104,7 @@ __all__ = [
     "UnknownAssertion",
     "UnknownJob",
     "Verdict",
+    "Which",
     "Withheld",
     "WordLlamaEmbedder",
     "block",
@@ -114,5 +115,6 @@ __all__ = [
     "migrate",
     "owned_index",
     "parse_filter",
+    "quote_hash",
     "server_index",
 ]

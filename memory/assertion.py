@@ -10,7 +10,7 @@ from memory.provenance import Evidence, Origin, Trust
 from memory.scope import Namespace, namespace_of
 from memory.values import check_json, check_label, check_text
 
-__all__ = ["ITEM", "TURN", "Assertion", "Cardinality", "Closing", "Disposition", "Draft", "Verdict"]
+__all__ = ["ITEM", "TURN", "Assertion", "Cardinality", "Closing", "Disposition", "Draft", "Verdict", "Which"]
 
 #: The kind of a raw message, kept word for word.
 TURN = "turn"
@@ -32,6 +32,14 @@ class Closing(StrEnum):
     SUPERSEDED = "superseded"
     RETRACTED = "retracted"
     UNDONE = "undone"
+
+
+class Which(StrEnum):
+    """Which assertions a list shows."""
+
+    CURRENT = "current"  #: believed now
+    QUARANTINED = "quarantined"  #: kept apart until they are approved
+    ALL = "all"  #: every version, also those whose belief has ended
 
 
 class Disposition(StrEnum):

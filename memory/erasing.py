@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 BATCH_COUNT = 200
+#: What is counted of every erasure, also where it was nothing.
+_COUNTED = ("assertions", "evidence", "successions")
 Row = dict[str, Any]
 _OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
 _OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
@@ -113,7 +115,7 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
     """Erase what is left beside assertions, forget the selector, and close the job."""
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is not None:
-        counts = load(row["counts"]) | {"entries": entry_count}
+        counts = dict.fromkeys(_COUNTED, 0) | load(row["counts"]) | {"entries": entry_count}
         what = forget_of(load(row["selector"]))
         left = _leftovers(connection, tenant_id, what)
         left["recalls"] = left.get("recalls", 0) + _recalls(connection, tenant_id, erased_ids(connection, erasure_id))
@@ -187,7 +189,7 @@ def _removed(
 ) -> dict[str, int]:
     ids = [each["assertion_id"] for each in versions]
     gone = {each["number"] for each in versions}
-    counts = dict.fromkeys(("assertions", "evidence", "successions"), 0)
+    counts = dict.fromkeys(_COUNTED, 0)
     followers: list[tuple[int, int]] = []
     for part in chunks(ids):
         after = select(assertion.c.number, assertion.c.namespace_id).where(assertion.c.previous_id.in_(part))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, literal, select, union_all
 
-from memory.assertion import ITEM, Assertion
+from memory.assertion import ITEM, Assertion, Which
 from memory.errors import UnknownAssertion
 from memory.filters import Filter
 from memory.instants import FAR_US, to_us
@@ -138,7 +138,7 @@ def changes(connection: Connection, scope: Scope, from_us: int, to_us_: int) -> 
 
 
 def listed(
-    connection: Connection, scope: Scope, given: Filter, *, after: int, count_max: int, held_only: bool
+    connection: Connection, scope: Scope, given: Filter, *, after: int, count_max: int, which: Which
 ) -> list[tuple[int, Assertion]]:
     """A page of a scope, in the order of arrival, each with its place; a page that starts after it skips nothing."""
     query = _JOINED.where(
@@ -147,8 +147,9 @@ def listed(
         assertion.c.number > after,
         *_asked(given),
     )
-    if held_only:
-        query = query.where(assertion.c.known_to == FAR_US, assertion.c.hold == "")
+    if which is not Which.ALL:
+        apart = assertion.c.hold != "" if which is Which.QUARANTINED else assertion.c.hold == ""
+        query = query.where(assertion.c.known_to == FAR_US, apart)
     found = rows(connection, query.order_by(assertion.c.number).limit(count_max))
     return list(zip([row["number"] for row in found], dressed(connection, found), strict=True))
 

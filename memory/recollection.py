@@ -10,7 +10,7 @@ from memory.accesses import Access
 from memory.admission import Selector
 from memory.answering import Answering
 from memory.archive import Imported, exported, import_lines
-from memory.assertion import Assertion, Draft, Verdict
+from memory.assertion import Assertion, Draft, Verdict, Which
 from memory.budget import estimated_tokens
 from memory.change import Change, by
 from memory.copies import Copies, erase_copies, erase_late_copies
@@ -141,19 +141,18 @@ class Recollection:
         return await self._database.read(partial(reading.one, scope=scope, assertion_id=assertion_id))
 
     async def list(
-        self, *, scope: Scope, given: Filter | None = None, after: int = 0, count_max: int = 100, held_only: bool = True
+        self,
+        *,
+        scope: Scope,
+        given: Filter | None = None,
+        after: int = 0,
+        count_max: int = 100,
+        which: Which = Which.CURRENT,
     ) -> Sequence[tuple[int, Assertion]]:
         """A page in the order of arrival: each assertion with the cursor that comes after it."""
-        count_max = min(max(count_max, 1), PAGE_COUNT_MAX)
+        bound = min(max(count_max, 1), PAGE_COUNT_MAX)
         return await self._database.read(
-            partial(
-                reading.listed,
-                scope=scope,
-                given=given or Filter(),
-                after=after,
-                count_max=count_max,
-                held_only=held_only,
-            )
+            partial(reading.listed, scope=scope, given=given or Filter(), after=after, count_max=bound, which=which)
         )
 
     async def history(self, assertion_id: str, *, scope: Scope) -> Sequence[Assertion]:
@@ -232,8 +231,12 @@ class Recollection:
         if dry_run:
             counts = await self._database.read(partial(erasing.counted, tenant_id=tenant_id, what=what))
             return Erasure(erasure_id="", is_done=False, created_at=now, done_at=None, counts=counts)
-        begun = await self._database.write(partial(erasing.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
+        begun = await self.begin_erasure(what, tenant_id=tenant_id, now=now)
         return await self.resume_erasure(begun.erasure_id, tenant_id=tenant_id, now=now)
+
+    async def begin_erasure(self, what: Forget, *, tenant_id: str, now: datetime) -> Erasure:
+        """Note an erasure, which `resume_erasure` and `resume_erasures` then perform."""
+        return await self._database.write(partial(erasing.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
 
     async def resume_erasure(self, erasure_id: str, *, tenant_id: str, now: datetime) -> Erasure:
         """Go on with an erasure from wherever it was interrupted. Done already, it is reported again.

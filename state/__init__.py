@@ -94,7 +94,7 @@ from state.outside import Update, copy_thread, update_state
 from state.patience import MigrationBlocked, change_schema
 from state.pooling import SessionsNotKept, refuse_transaction_pooling
 from state.position import checkpoint_id_of, seq_of_checkpoint
-from state.receipts import Receipt, Reply, prune, store_reply
+from state.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
 from state.records import Run, RunRequest, Thread, Wait
 from state.run import MOVES, SETTLED, CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
 from state.runs import (
@@ -260,6 +260,7 @@ __all__ = [
     "idempotency_key_of",
     "is_outage",
     "is_sqlite",
+    "keep_reply",
     "kind_of",
     "label_thread",
     "lineage_of",
@@ -288,6 +289,7 @@ __all__ = [
     "recall_step",
     "redrive",
     "refuse_transaction_pooling",
+    "replied",
     "resolve_doubt",
     "run_names",
     "search_threads",

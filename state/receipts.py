@@ -10,7 +10,7 @@ from state import tables
 from state.errors import KeyReused
 from state.portable import insert_new
 
-__all__ = ["KEEP_S", "Receipt", "Reply", "look_up", "prune", "record", "store_reply"]
+__all__ = ["KEEP_S", "Receipt", "Reply", "keep_reply", "look_up", "prune", "record", "replied", "store_reply"]
 
 #: Receipts live at least this long (24 hours); later the key names a new request.
 KEEP_S = 24 * 3600
@@ -84,6 +84,27 @@ def store_reply(connection: Connection, tenant_id: str, key: str, status_code: i
         .where(*_is(tenant_id, key), tables.receipt.c.reply.is_(None))
         .values(status_code=status_code, reply=body)
     )
+
+
+def replied(connection: Connection, tenant_id: str, receipt: Receipt) -> Reply | None:
+    """The answer that the key has already; None for a new key, which is not reserved. Raises KeyReused.
+
+    For what is made in another database, and may be made again: two equal requests may both find nothing here.
+    """
+    row = connection.execute(select(tables.receipt).where(*_is(tenant_id, receipt.key))).one_or_none()
+    if row is None:
+        return None
+    if row.request_digest != receipt.request_digest:
+        raise KeyReused(receipt.key)
+    return Reply(status_code=row.status_code, body=row.reply, run_id=row.run_id)
+
+
+def keep_reply(connection: Connection, tenant_id: str, receipt: Receipt, made: Any, *, now_us: int) -> Reply | None:
+    """Keep the answer to what was made; the answer of an equal request that came first, if there was one."""
+    before = look_up(connection, tenant_id, receipt, now_us=now_us)
+    if before is None:
+        record(connection, tenant_id, receipt, made)
+    return before
 
 
 def prune(connection: Connection, now_us: int) -> int:

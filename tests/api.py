@@ -1,5 +1,6 @@
 """The API in a test: an application over a database of its own, keys for it, and clients that carry them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -8,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx
 from litestar import Litestar
-from litestar.testing import AsyncTestClient
 
 from app.access import Scope, Token
 from app.access.key import DEFAULT_TENANT
 from app.access.store import add_key
 from app.factory import create_app
-from app.migrating import migrate_all
+from app.migrating import migrate_all, migrate_for_start
 from app.resources import Resources
 from workers.settings import Settings
 from workers.wiring import open_resources
@@ -74,7 +75,7 @@ class Api:
     app: Litestar
     resources: Resources
     hands: Hands
-    _anonymous: AsyncTestClient[Litestar] | None = None
+    _anonymous: httpx.AsyncClient | None = None
 
     async def key(
         self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT, label: str = "test", expires_at: datetime | None = None
@@ -83,7 +84,7 @@ class Api:
         return await make_key(self.resources, *scopes, tenant_id=tenant_id, label=label, expires_at=expires_at)
 
     @property
-    def client(self) -> AsyncTestClient[Litestar]:
+    def client(self) -> httpx.AsyncClient:
         """A client without a key; requests carry what the test gives them."""
         assert self._anonymous is not None
         return self._anonymous
@@ -102,14 +103,41 @@ async def open_api(
     *,
     routes: Iterable[Any] = (),
     environment: dict[str, str] | None = None,
+    with_memory: bool = True,
 ) -> AsyncIterator[Api]:
-    """An application over a fresh SQLite database in `data_dir`, with further routes if a test brings some."""
+    """An application over a fresh SQLite database in `data_dir`, with further routes if a test brings some.
+
+    Without memory it is served as by a start that cannot reach the database of memories.
+    """
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), **(environment or {})})
     hands = Hands()
-    migrate_all(settings)
+    (migrate_all if with_memory else migrate_for_start)(settings)
     async with open_resources(settings, with_worker=False, now=hands.now) as wired:
         resources = Resources(wired=wired, monotonic=hands.monotonic)
         api = Api(create_app(resources, extra_routes=list(routes)), resources, hands)
-        async with AsyncTestClient(api.app, base_url=BASE_URL, raise_server_exceptions=False) as client:
+        # In the test's own loop, as a server has one: what requests and background share is made for one loop.
+        transport = httpx.ASGITransport(app=api.app, raise_app_exceptions=False)  # type: ignore[arg-type]
+        async with _alive(api.app), httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
             api._anonymous = client
             yield api
+
+
+@asynccontextmanager
+async def _alive(app: Litestar) -> AsyncIterator[None]:
+    """The application's lifespan, in a task of its own: a fixture may be ended by another task than began it."""
+    is_up, is_over = asyncio.Event(), asyncio.Event()
+
+    async def live() -> None:
+        async with app.lifespan():
+            is_up.set()
+            await is_over.wait()
+
+    living = asyncio.create_task(live())
+    waiting = asyncio.create_task(is_up.wait())
+    await asyncio.wait([living, waiting], return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield
+    finally:
+        waiting.cancel()
+        is_over.set()
+        await living

@@ -20,7 +20,7 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from memory import EdgeIndex, Forget, HashedEmbedder, Recollection, Selector, migrate
+from memory import EdgeIndex, Forget, HashedEmbedder, Recollection, Selector, Which, migrate
 from memory.database import Database
 from memory.index import Entry
 from tests.memory_house import HOME, NOW, city, draft, moment, texts
@@ -86,7 +86,7 @@ async def life(folder: Path, fatal: int) -> dict[str, Any]:
     await memory.erase(Forget(source=Selector(thread_ref="secret")), tenant_id="acme", now=NOW)
     await memory.index_pending()
     agreement = await memory.verify()
-    held = await memory.list(scope=HOME, held_only=False)
+    held = await memory.list(scope=HOME, which=Which.ALL)
     found = {
         "points": counter.count,
         "agrees": agreement.agrees,

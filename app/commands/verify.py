@@ -1,4 +1,4 @@
-"""`threadmark verify`: recompute the hash chain of every journal, or of one."""
+"""`threadmark verify`: recompute the hash chain of every journal, or of one; or compare memory with its index."""
 
 import argparse
 import asyncio
@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from app.commands.common import Commands, command, open_database, settings_of
+from app.commands.memory import verify_memory
 from state import Database, Journal, Thread, every_thread
 
 __all__ = ["add_to"]
@@ -18,9 +19,15 @@ PROGRESS_S = 1.0
 
 def add_to(commands: Commands) -> None:
     """Declare the command."""
-    parser = command(commands, "verify", "Recompute the hash chain of every journal; 1 if one does not hold.")
+    parser = command(commands, "verify", "Recompute hash chains, or compare memory and index; 1 if one does not hold.")
+    parser.add_argument("what", nargs="?", choices=("state", "memory"), default="state", help="the journals (default)")
+    parser.add_argument("--repair", action="store_true", help="make the index of memory agree with its database")
     parser.add_argument("--thread", metavar="ID", help="this thread alone")
-    parser.set_defaults(run=lambda arguments: asyncio.run(_verify(arguments)))
+    parser.set_defaults(run=lambda arguments: asyncio.run(_chosen(arguments)))
+
+
+async def _chosen(arguments: argparse.Namespace) -> int:
+    return await (verify_memory if arguments.what == "memory" else _verify)(arguments)
 
 
 async def _verify(arguments: argparse.Namespace) -> int:

@@ -30,6 +30,7 @@ COMPACTION_TEST = f"{HTTP}/test_compactions_tenants.py::test_a_foreign_compactio
 TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
+MEMORY_TEST = f"{HTTP}/test_memories_tenants.py::test_a_foreign_memory_looks_like_one_that_never_was"
 #: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
 #: A new route with an id needs its line, and its test, here.
 TENANT_TESTS = {
@@ -56,6 +57,16 @@ TENANT_TESTS = {
     "GET /threads/{thread_id}/journal/verify": THREAD_TEST,
     "GET /threads/{thread_id}/waits": THREAD_TEST,
     "POST /waits/{wait_id}/answer": THREAD_TEST,
+    "GET /memories/{memory_id}": MEMORY_TEST,
+    "GET /memories/{memory_id}/history": MEMORY_TEST,
+    "GET /memories/{memory_id}/provenance": MEMORY_TEST,
+    "POST /memories/{memory_id}/retract": MEMORY_TEST,
+    "POST /memories/{memory_id}/undo": MEMORY_TEST,
+    "POST /memories/{memory_id}/approve": MEMORY_TEST,
+    "GET /memories/erasures/{erasure_id}": MEMORY_TEST,
+    "POST /memories/quarantine/{quarantine_id}/release": (
+        f"{HTTP}/test_memories_tenants.py::test_a_foreign_quarantine_is_not_released"
+    ),
     "POST /threads/{thread_id}/runs": RUN_TEST,
     "POST /threads/{thread_id}/runs/stream": RUN_TEST,
     "POST /threads/{thread_id}/runs/wait": RUN_TEST,

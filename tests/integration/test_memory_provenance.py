@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memory import AlreadyRetracted, CannotUndo, Disposition, Recollection, Trust, Verdict
+from memory import AlreadyRetracted, CannotUndo, Disposition, Recollection, Trust, Verdict, Which
 from memory.recall import Include
 from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, texts
 
@@ -70,7 +70,7 @@ async def test_every_chain_resolves(tmp_path: object, count: int) -> None:
         answers = await memory.recall(question("person habit lives", include=Include.ALL, count_max=200))
         everything = []
         after = 0
-        while page := await memory.list(scope=HOME, after=after, count_max=1_000, held_only=False):
+        while page := await memory.list(scope=HOME, after=after, count_max=1_000, which=Which.ALL):
             everything += [each for _, each in page]
             after = page[-1][0]
 

@@ -1,0 +1,146 @@
+"""Opening the origin of a memory: the journal entry that it names, and the words that it quotes. Units over state.
+
+Memory keeps names alone; whether they still lead anywhere is looked up here, in the tenant of the caller.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct
+from sqlalchemy import Connection
+
+from app.path_ids import BadId, uuid_of
+from app.standing import stand
+from app.wire.memories import ShownSource, source_to_wire
+from memory import Evidence, quote_hash
+from state import Line, NotFound, Thread, from_us, get_thread, read_lines
+from workers.messages import text_of
+
+__all__ = ["OpenedEntry", "OpenedSource", "open_sources"]
+
+OriginStatus = Literal["found", "erased", "no_entry", "thread_gone", "not_named"]
+
+
+class OpenedEntry(Struct, kw_only=True):
+    """The journal entry of an origin. `payload` is null once it was erased."""
+
+    thread_id: str
+    seq: int
+    run_id: str | None
+    kind: str
+    at: datetime
+    digest: str
+    payload: dict[str, Any] | None
+
+
+class OpenedSource(Struct, kw_only=True):
+    """A source, and what its origin leads to.
+
+    `status`: `found`; `erased`, where the entry is there and not its words; `no_entry`, where the thread has no such
+    seq; `thread_gone`, where the tenant has no such thread (any more); `not_named`, where the origin names no entry.
+    `quoted` are the words at the span in the message as it is now; `quote_holds` says whether they are those that were
+    remembered (null: there is nothing to compare).
+    """
+
+    source: ShownSource
+    status: OriginStatus
+    entry: OpenedEntry | None
+    quoted: str | None
+    quote_holds: bool | None
+
+
+def open_sources(connection: Connection, tenant_id: str, sources: Sequence[Evidence]) -> list[OpenedSource]:
+    """Every source, opened; each thread is read once."""
+    texts: dict[str, dict[str, str] | None] = {}
+    return [_opened(connection, tenant_id, each, texts) for each in sources]
+
+
+def _opened(
+    connection: Connection, tenant_id: str, source: Evidence, texts: dict[str, dict[str, str] | None]
+) -> OpenedSource:
+    origin = source.origin
+    if origin.thread_ref is None or origin.seq is None:
+        return _closed(source, "not_named")
+    try:
+        thread = get_thread(connection, tenant_id, uuid_of("thread", origin.thread_ref))
+    except (NotFound, BadId):
+        return _closed(source, "thread_gone")
+    found = read_lines(connection, thread.number, after_seq=origin.seq - 1, before_seq=origin.seq + 1, count_max=1)
+    if not found:
+        return _closed(source, "no_entry")
+    (line,) = found
+    quoted = None if line.payload is None else _quoted(connection, thread, line, source, texts)
+    return OpenedSource(
+        source=source_to_wire(source),
+        status="erased" if line.payload is None else "found",
+        entry=_entry(thread, line),
+        quoted=quoted,
+        quote_holds=_holds(source, quoted),
+    )
+
+
+def _closed(source: Evidence, status: OriginStatus) -> OpenedSource:
+    return OpenedSource(source=source_to_wire(source), status=status, entry=None, quoted=None, quote_holds=None)
+
+
+def _entry(thread: Thread, line: Line) -> OpenedEntry:
+    return OpenedEntry(
+        thread_id=thread.thread_id,
+        seq=line.seq,
+        run_id=line.run_id,
+        kind=line.kind,
+        at=from_us(line.at_us),
+        digest=line.digest.hex(),
+        payload=line.payload,
+    )
+
+
+def _quoted(
+    connection: Connection,
+    thread: Thread,
+    line: Line,
+    source: Evidence,
+    texts: dict[str, dict[str, str] | None],
+) -> str | None:
+    """The words at the origin's span: of the message as the thread has it, else as the entry has it."""
+    origin = source.origin
+    wanted = origin.message_ref
+    if thread.thread_id not in texts:
+        texts[thread.thread_id] = {each.id: text_of(each) for each in stand(connection, thread).state.messages}
+    known = texts[thread.thread_id] or {}
+    said = dict(_messages(line.payload))
+    text = known.get(wanted) if wanted in known else said.get(wanted) if wanted is not None else _only(said)
+    return None if text is None else text[origin.char_from : origin.char_to]
+
+
+def _holds(source: Evidence, quoted: str | None) -> bool | None:
+    origin = source.origin
+    if quoted is None or (origin.content_hash is None and origin.quote is None):
+        return None
+    if origin.quote is not None:
+        return quoted == origin.quote
+    return quote_hash(quoted) == origin.content_hash
+
+
+def _only(said: dict[str, str]) -> str | None:
+    return next(iter(said.values())) if len(said) == 1 else None
+
+
+def _messages(value: Any) -> Iterator[tuple[str, str]]:
+    """Ids and words of whatever in an entry looks like a message."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _messages(each)
+    elif isinstance(value, dict):
+        if isinstance(value.get("id"), str) and "content" in value:
+            yield value["id"], _words(value["content"])
+        for each in value.values():
+            yield from _messages(each)
+
+
+def _words(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict) and "text" in part)

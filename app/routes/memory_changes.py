@@ -1,0 +1,263 @@
+"""Changes of what is believed: give up, take back, approve, keep a source apart, erase, export, import."""
+
+import asyncio
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody
+from msgspec import Struct
+
+from app import given
+from app.access import Scope, needs
+from app.access.key import Caller
+from app.memory_scope import NamespaceText, scope_in_query, tenant_scope
+from app.once_elsewhere import make_once
+from app.path_ids import uuid_of
+from app.request import ApiRequest, BodyRefused
+from app.wire.memories import ShownErasure, ShownMemory, erasure_to_wire, memory_to_wire
+from app.wire.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of
+from memory import Change, Trust
+
+__all__ = ["ROUTES", "Held", "Imported", "Released", "Restored", "Retracted"]
+
+#: What an import may be, whatever other bodies may.
+IMPORT_BYTES_MAX = 64 * 2**20
+#: How long a request waits for its erasure; what is left is performed after the answer.
+ERASE_WAIT_S = 5.0
+
+
+class Retracted(Struct):
+    """The versions whose belief has ended."""
+
+    memory_id: str
+    retracted: list[str]
+
+
+class Restored(Struct):
+    """The memories that are believed again."""
+
+    memory_id: str
+    restored: list[str]
+
+
+class Held(Struct):
+    """A quarantine of a source, and how many memories left recall by it."""
+
+    quarantine_id: str
+    held_count: int
+
+
+class Released(Struct):
+    """How many memories came back."""
+
+    quarantine_id: str
+    released_count: int
+
+
+class Imported(Struct):
+    """What an import did, by kind of line; `erased`: lines of what was erased here, which does not come back."""
+
+    added: dict[str, int]
+    known: dict[str, int]
+    erased: int
+
+
+def _answers(kind: type[Any], description: str) -> dict[int, ResponseSpec]:
+    return {200: ResponseSpec(kind, description=description, generate_examples=False)}
+
+
+@post(
+    "/memories/{memory_id:str}/retract",
+    opt=needs(Scope.RUN),
+    status_code=200,
+    responses=_answers(Retracted, "It is believed no more."),
+)
+async def retract(
+    memory_id: FromPath[str],
+    data: JSONBody[Retraction],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Give a memory up, with the reason. It stays in its history; 409 when nobody believes it any more."""
+    wanted = uuid_of("memory", memory_id)
+
+    async def make() -> Retracted:
+        ended = await resources.wired.recollection.retract(
+            wanted,
+            scope=tenant_scope(caller.tenant_id),
+            reason=data.reason,
+            change=_change(caller, resources.now()),
+        )
+        return Retracted(wanted, list(ended))
+
+    return await make_once(resources, caller, request_key, make)
+
+
+@post(
+    "/memories/{memory_id:str}/undo",
+    opt=needs(Scope.RUN),
+    status_code=200,
+    responses=_answers(Restored, "What it did is taken back."),
+)
+async def undo(
+    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+) -> Response[bytes]:
+    """Take back what the memory superseded, or its retraction. 409 when a later change stands on it."""
+    wanted = uuid_of("memory", memory_id)
+
+    async def make() -> Restored:
+        restored = await resources.wired.recollection.undo(
+            wanted, scope=tenant_scope(caller.tenant_id), change=_change(caller, resources.now())
+        )
+        return Restored(wanted, list(restored))
+
+    return await make_once(resources, caller, request_key, make)
+
+
+@post(
+    "/memories/{memory_id:str}/approve",
+    opt=needs(Scope.APPROVE),
+    status_code=200,
+    responses=_answers(ShownMemory, "It is believed."),
+)
+async def approve(
+    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+) -> Response[bytes]:
+    """Believe a memory that was kept apart, and let one of an untrusted source last."""
+    wanted, scope = uuid_of("memory", memory_id), tenant_scope(caller.tenant_id)
+
+    async def make() -> ShownMemory:
+        memory = resources.wired.recollection
+        await memory.approve(wanted, scope=scope, change=_change(caller, resources.now()))
+        return memory_to_wire(await memory.get(wanted, scope=scope))
+
+    return await make_once(resources, caller, request_key, make)
+
+
+@post(
+    "/memories/quarantine",
+    opt=needs(Scope.APPROVE),
+    status_code=200,
+    responses=_answers(Held, "The source is kept apart."),
+)
+async def quarantine(
+    data: JSONBody[QuarantineSource],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Keep everything that rests on a source out of recall, at once, also what comes from it later."""
+    selector = selector_of(data.source)
+
+    async def make() -> Held:
+        made, count = await resources.wired.recollection.quarantine(
+            selector, tenant_id=caller.tenant_id, reason=data.reason, now=resources.now()
+        )
+        return Held(made, count)
+
+    return await make_once(resources, caller, request_key, make)
+
+
+@post("/memories/quarantine/{quarantine_id:str}/release", opt=needs(Scope.APPROVE), status_code=200)
+async def release(quarantine_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Released:
+    """End a quarantine; 0 for one that is not in force in this tenant."""
+    wanted = uuid_of("quarantine", quarantine_id)
+    count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
+    return Released(wanted, count)
+
+
+@post(
+    "/memories/erase",
+    opt=needs(Scope.ADMIN),
+    status_code=200,
+    responses=_answers(ShownErasure, "The erasure, or what one would remove."),
+)
+async def erase(
+    data: JSONBody[Erase], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+) -> Response[bytes]:
+    """Erase by namespace, subject, thread, source or tenant, in every store of memory. Only ids are left.
+
+    Its job is on disk first: one that is interrupted, or takes longer than this request, goes on by itself and is
+    shown by `GET /memories/erasures/{erasure_id}`.
+    """
+    what, tenant_id, now = forget_of(data), caller.tenant_id, resources.now()
+    memory = resources.wired.recollection
+    if data.dry_run:
+        counted = await memory.erase(what, tenant_id=tenant_id, now=now, dry_run=True)
+        return await make_once(resources, caller, None, _made(erasure_to_wire(counted)))
+
+    async def make() -> ShownErasure:
+        erasure = await memory.begin_erasure(what, tenant_id=tenant_id, now=now)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ERASE_WAIT_S):
+                erasure = await memory.resume_erasure(erasure.erasure_id, tenant_id=tenant_id, now=now)
+        return erasure_to_wire(erasure)
+
+    return await make_once(resources, caller, request_key, make)
+
+
+@get("/memories/erasures/{erasure_id:str}", opt=needs(Scope.READ))
+async def read_erasure(erasure_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownErasure:
+    """How far an erasure is, and exactly what it removed."""
+    wanted = uuid_of("erasure", erasure_id)
+    return erasure_to_wire(await resources.wired.recollection.erasure(wanted, tenant_id=caller.tenant_id))
+
+
+@get("/memories/export", opt=needs(Scope.ADMIN), media_type="application/x-ndjson")
+async def export_memories(
+    namespace: NamespaceText, caller: given.Caller, resources: given.Resources
+) -> Response[bytes]:
+    """Everything below a namespace, history and sources too, as JSON lines for `POST /memories/import`."""
+    lines = await resources.wired.recollection.export(scope=scope_in_query(caller.tenant_id, namespace))
+    body = "".join(f"{line}\n" for line in lines).encode()
+    return Response(body, media_type="application/x-ndjson")
+
+
+@post("/memories/import", opt=needs(Scope.ADMIN), status_code=200, request_max_body_size=IMPORT_BYTES_MAX)
+async def import_memories(
+    namespace: NamespaceText, request: ApiRequest, caller: given.Caller, resources: given.Resources
+) -> Imported:
+    """Keep the lines of an export, all of them or none; a line that is held already stays as it is.
+
+    Every namespace in them must lie below `namespace`. Repeating it changes nothing.
+    """
+    scope = scope_in_query(caller.tenant_id, namespace)
+    try:
+        lines = (await request.body()).decode().split("\n")
+    except UnicodeDecodeError as error:
+        raise BodyRefused("$", "is not UTF-8") from error
+    if lines and not lines[-1]:
+        lines.pop()
+    if not lines:
+        raise BodyRefused("$", "is empty; the first line of an export is its heading")
+    done = await resources.wired.recollection.import_(lines, scope=scope)
+    return Imported(added=dict(done.added), known=dict(done.known), erased=done.erased)
+
+
+def _change(caller: Caller, now: datetime) -> Change:
+    trust = Trust.OPERATOR if caller.may(Scope.ADMIN) else Trust.USER
+    return Change(by=f"key:{caller.key_id}", now=now, trust=trust)
+
+
+def _made(value: Any) -> Any:
+    async def make() -> Any:
+        return value
+
+    return make
+
+
+ROUTES = [
+    retract,
+    undo,
+    approve,
+    quarantine,
+    release,
+    erase,
+    read_erasure,
+    export_memories,
+    import_memories,
+]
