@@ -37,7 +37,6 @@ __all__ = [
 ]
 
 BATCH_COUNT = 200
-#: What is counted of every erasure, also where it was nothing.
 _COUNTED = ("assertions", "evidence", "successions")
 Row = dict[str, Any]
 _OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
@@ -216,9 +215,8 @@ def _recalls(connection: Connection, tenant_id: str, ids: Sequence[str]) -> int:
     """Questions that were answered with an erased assertion often repeat it: they go too."""
     gone = set(ids)
     query = select(recall_log.c.number, recall_log.c.answers).where(recall_log.c.tenant_id == tenant_id)
-    numbers = [
-        number for number, answers in connection.execute(query) if any(each in gone for each, _ in load(answers))
-    ]
+    found = connection.execute(query)
+    numbers = [number for number, answers in found if any(each in gone for each, _ in load(answers))]
     for at in range(0, len(numbers), BATCH_COUNT):
         part = numbers[at : at + BATCH_COUNT]
         connection.execute(delete(recall_log).where(recall_log.c.number.in_(part)))

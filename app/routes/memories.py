@@ -171,7 +171,9 @@ async def read_memory(memory_id: FromPath[str], caller: given.Caller, resources:
 
 
 @get("/memories/{memory_id:str}/history", opt=needs(Scope.READ))
-async def read_history(memory_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> MemoryHistory:
+async def read_memory_history(
+    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources
+) -> MemoryHistory:
     """Every version of the statement, or of the attribute it speaks of."""
     wanted = uuid_of("memory", memory_id)
     found = await resources.wired.recollection.history(wanted, scope=tenant_scope(caller.tenant_id))
@@ -196,6 +198,6 @@ ROUTES = [
     read_timeline,
     read_diff,
     read_memory,
-    read_history,
+    read_memory_history,
     read_provenance,
 ]

@@ -39,6 +39,7 @@ def test_migrate_makes_the_database_and_says_what_it_did(capsys: Capture, data_d
     assert (code, data_dir.stat().st_mode & 0o777) == (0, 0o700)
     assert [line[:21] for line in out.splitlines()] == [
         "migrated: state is at",
+        "migrated: compaction ",
         "migrated: app is at r",
         "migrated: memory is a",
     ]

@@ -135,11 +135,11 @@ async def test_every_answer_has_its_own_id(api: Api, key: str) -> None:
 
 
 @pytest.mark.parametrize("kind", REFUSALS, ids=lambda kind: kind.__name__)
-def test_every_refusal_is_a_client_error_with_a_code_of_its_own_words(kind: type[Exception]) -> None:
-    """The table holds refusals: 4xx, a lower-case code, and found by every subclass."""
+def test_every_refusal_has_a_code_of_its_own_words(kind: type[Exception]) -> None:
+    """4xx, or 503 with a time to come back; a lower-case code; found by every subclass."""
     refusal = REFUSALS[kind]
 
-    assert 400 <= refusal.status < 500
+    assert 400 <= refusal.status < 500 or (refusal.status == 503 and refusal.retry_after_s)
     assert refusal.code == refusal.code.lower().replace(" ", "_")
     assert refusal_of(type("Narrower", (kind,), {"__init__": lambda self: None})()) == refusal
 
