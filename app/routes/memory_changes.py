@@ -75,7 +75,7 @@ def _answers(kind: type[Any], description: str) -> dict[int, ResponseSpec]:
     status_code=200,
     responses=_answers(Retracted, "It is believed no more."),
 )
-async def retract(
+async def retract_memory(
     memory_id: FromPath[str],
     data: JSONBody[Retraction],
     caller: given.Caller,
@@ -103,7 +103,7 @@ async def retract(
     status_code=200,
     responses=_answers(Restored, "What it did is taken back."),
 )
-async def undo(
+async def undo_memory(
     memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
 ) -> Response[bytes]:
     """Take back what the memory superseded, or its retraction. 409 when a later change stands on it."""
@@ -124,7 +124,7 @@ async def undo(
     status_code=200,
     responses=_answers(ShownMemory, "It is believed."),
 )
-async def approve(
+async def approve_memory(
     memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
 ) -> Response[bytes]:
     """Believe a memory that was kept apart, and let one of an untrusted source last."""
@@ -251,9 +251,9 @@ def _made(value: Any) -> Any:
 
 
 ROUTES = [
-    retract,
-    undo,
-    approve,
+    retract_memory,
+    undo_memory,
+    approve_memory,
     quarantine,
     release,
     erase,
