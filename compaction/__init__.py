@@ -14,6 +14,7 @@ from compaction.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
 from compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
 from compaction.breaker import Attempt, breaker
 from compaction.clauses import Clause, ClauseClass, extract_clauses
+from compaction.commit import PROMOTE
 from compaction.compact import compact
 from compaction.desk import CompactionService
 from compaction.erasure import without_erased_pins, written_again
@@ -74,6 +75,7 @@ from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.service import Compactions, Preview
 from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
 from compaction.store.rows import forget_threads
+from compaction.store.views import erased_in, read_standing
 from compaction.summary import (
     PROMPT_VERSION,
     SECTIONS,
@@ -110,6 +112,7 @@ __all__ = [
     "EXTRACTOR_VERSION",
     "GENESIS",
     "HOLD_S",
+    "PROMOTE",
     "PROMPT_VERSION",
     "SECTIONS",
     "WHOLE_VIEW",
@@ -206,6 +209,7 @@ __all__ = [
     "current_revision",
     "diff_views",
     "erase_rows",
+    "erased_in",
     "estimate_tokens",
     "extract_atoms",
     "extract_clauses",
@@ -216,6 +220,7 @@ __all__ = [
     "migrate",
     "plan_compaction",
     "read_loaded",
+    "read_standing",
     "recall_dropped",
     "recheck_rows",
     "render",

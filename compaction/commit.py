@@ -18,8 +18,12 @@ from compaction.store import orders, rows, views
 from compaction.view import View
 from state import LeaseLost, Thread, ThreadGone, to_us
 from state.numbered import is_overwritten, lock_number
+from state.tasks import NewTask, add_task
 
-__all__ = ["Commit", "ViewMove", "commit_compaction", "move_view"]
+__all__ = ["PROMOTE", "Commit", "ViewMove", "commit_compaction", "move_view"]
+
+#: The kind of the task that delivers a compaction's promotions to memory.
+PROMOTE = "promote"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +74,22 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
         views.add_segment(connection, thread.number, proposal.segment, signature)
     rows.add_rows(connection, compaction_id, thread.tenant_id, thread.number, proposal.ledger.rows)
     rows.add_promotions(connection, compaction_id, thread.tenant_id, thread.number, proposal.promotions, now_us)
+    if proposal.promotions:
+        payload = {"compaction_id": compaction_id}
+        add_task(
+            connection, NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload), now_us
+        )
     rows.add_analyses(connection, thread.number, done.added)
     orders.forget_replies(connection, [compaction_id])
     committed = orders.find_compaction(connection, compaction_id)
     if committed is None:
         raise HoldLost(compaction_id, done.holder)
     return committed
+
+
+def _delivery(thread: Thread, compaction_id: str) -> NewTask:
+    payload = {"compaction_id": compaction_id}
+    return NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload)
 
 
 def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:

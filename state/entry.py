@@ -23,6 +23,7 @@ __all__ = [
     "RolledBack",
     "RunSettled",
     "RunStarted",
+    "SeenView",
     "StateUpdated",
     "StepFailed",
     "StepIntended",
@@ -75,8 +76,19 @@ class TurnStarted(Entry, frozen=True, kw_only=True):
     attempt: int
 
 
+class SeenView(msgspec.Struct, frozen=True, kw_only=True):
+    """The compacted view that a model call was shown; equal hashes name equal messages."""
+
+    view_id: str
+    version: int
+    render_hash: str
+
+
 class ModelReplied(Entry, frozen=True, kw_only=True):
-    """The model answered. `cuts` are the lengths (code points) of the streamed text deltas, in order."""
+    """The model answered. `cuts` are the lengths (code points) of the streamed text deltas, in order.
+
+    `view` is what it was shown of a compacted thread; without it, the whole transcript.
+    """
 
     step_key: StepKey
     message: Message
@@ -87,6 +99,7 @@ class ModelReplied(Entry, frozen=True, kw_only=True):
     cuts: tuple[int, ...] = ()
     invalid_calls: dict[str, str] = {}  #: call id -> why its arguments cannot be used
     duration_us: int = 0
+    view: SeenView | None = None
 
 
 class Recalled(Entry, frozen=True, kw_only=True):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workers.compaction_policy import CompactionPolicy
 from workers.memory_policy import MemoryPolicy
 from workers.memory_tools import memory_tools
 from workers.refusals import AgentRefused, RegistryRefused
@@ -54,6 +55,7 @@ class ChatAgent:
     version: str = "1"  #: a constant that the author raises; never derived from the source
     description: str = ""
     memory: MemoryPolicy | None = None  #: None: it knows nothing of other threads
+    compaction: CompactionPolicy | None = None  #: None: its threads are compacted on demand only
     pin_version: bool = False  #: only workers that have this very version run what was accepted under it
 
     def __post_init__(self) -> None:

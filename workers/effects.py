@@ -33,6 +33,7 @@ from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from workers.models.exchange import ModelReply, ModelRequest
 from workers.recalling import instructions_of, recalled_block
 from workers.remembering import hand_of
+from workers.sight import Seen
 from workers.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
 from workers.turn_journal import TurnJournal
 
@@ -48,13 +49,14 @@ _MODEL_RETRY = RetryPolicy(attempt_max=None, first_delay_s=0.5, factor=2.0, dela
 class ModelCall:
     """One attempt to get a reply; `partial` is what has streamed so far."""
 
-    def __init__(self, desk: Desk, agent: ChatAgent, journal: TurnJournal, action: CallModel) -> None:
+    def __init__(self, desk: Desk, agent: ChatAgent, journal: TurnJournal, action: CallModel, seen: Seen) -> None:
         execution = _execution(journal.state)
         suffix = f"-{action.attempt}" if action.attempt > 1 else ""
         self._desk = desk
         self._agent = agent
         self._journal = journal
         self._action = action
+        self._seen = seen
         self._execution_id = execution.execution_id
         self._message_id = f"msg-{execution.execution_id}-{action.step_key}{suffix}"
         self._pieces: list[str] = []
@@ -65,7 +67,7 @@ class ModelCall:
         request = ModelRequest(
             model=self._agent.model,
             instructions=instructions_of(self._agent),
-            messages=tuple(self._journal.state.messages),
+            messages=self._seen.messages,
             recalled=recalled_block(self._journal.state),
             tools=self._agent.definitions,
             reply_token_count_max=self._agent.limits.reply_token_count_max,
@@ -100,6 +102,7 @@ class ModelCall:
                 finish_reason="cancelled",
                 cuts=tuple(len(piece) for piece in self._pieces),
                 duration_us=self._desk.now_us() - self._began_us,
+                view=self._seen.view,
             )
         ]
 
@@ -125,6 +128,7 @@ class ModelCall:
             cuts=reply.cuts,
             invalid_calls=dict(reply.invalid_calls),
             duration_us=self._desk.now_us() - self._began_us,
+            view=self._seen.view,
         )
 
     def _failed(self, error: BaseException, delay_s: float | None) -> StepFailed:

@@ -27,12 +27,13 @@ from state import (
 )
 from workers.abandoning import abandon
 from workers.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
+from workers.afterwards import tasks_after
 from workers.agents import ChatAgent
 from workers.begin import begin, fold_answers, fork_at
 from workers.desk import Desk
 from workers.effects import ModelCall, call_tool
-from workers.extracting import extraction_of
 from workers.recalling import perform_recall
+from workers.sight import Sight
 from workers.turn_journal import TurnJournal
 
 __all__ = ["ACTION_COUNT_MAX", "Turn"]
@@ -56,6 +57,7 @@ class Turn:
         self._claim = claim
         self._agent = agent
         self._run = claim.run
+        self._sight = Sight(desk, claim, agent)
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._released = False
@@ -163,7 +165,9 @@ class Turn:
                 await self._call_tools(journal, action)
 
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
-        call = ModelCall(self._desk, self._agent, journal, action)
+        if not await self._finish_each(journal, {asyncio.create_task(self._sight.look(journal, action))}):
+            return
+        call = ModelCall(self._desk, self._agent, journal, action, self._sight.seen)
         running: set[_Running] = {asyncio.create_task(call.perform())}
         if not await self._finish_each(journal, running) and self._run.cancel:
             for entry in call.cut_short():
@@ -251,7 +255,7 @@ class Turn:
             reason=action.reason,
             failure=action.failure,
         )
-        if (task := extraction_of(self._agent, self._run)) is not None:
+        for task in tasks_after(self._agent, self._run, self._desk.now_us()):
             journal.order(task)
         try:
             await journal.flush(ending)

@@ -28,6 +28,7 @@ from workers.agents import Registry, load_registry
 from workers.chore import Handler
 from workers.chores import Chores
 from workers.compacting import COMPACT_THREAD, compact_thread
+from workers.compacting_later import COMPACT_IF_DUE, compact_if_due
 from workers.desk import Desk
 from workers.doorbell import Doorbell, LocalDoorbell
 from workers.extracting import EXTRACT_MEMORY, extractor_of
@@ -37,6 +38,7 @@ from workers.forgetting import JournalCopies
 from workers.lease import Lease
 from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
+from workers.promoting import promote
 from workers.redis_link import Outage
 from workers.redis_side import open_side
 from workers.schema import revision_gaps
@@ -183,7 +185,12 @@ def _check_schema(engine: Engine) -> None:
 
 def _chores(desk: Desk) -> dict[str, Handler]:
     """What the tasks of every worker are, by kind."""
-    return {COMPACT_THREAD: partial(compact_thread, desk), EXTRACT_MEMORY: extractor_of(desk)}
+    return {
+        COMPACT_IF_DUE: partial(compact_if_due, desk),
+        COMPACT_THREAD: partial(compact_thread, desk),
+        EXTRACT_MEMORY: extractor_of(desk),
+        compaction.PROMOTE: partial(promote, desk),
+    }
 
 
 def _worker(settings: Settings, desk: Desk, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:

@@ -195,13 +195,13 @@ def add_promotions(
 
 
 def due_promotions(
-    connection: Connection, now_us: int, count_max: int, thread: int | None = None
+    connection: Connection, now_us: int, count_max: int, compaction_id: str | None = None
 ) -> list[QueuedPromotion]:
     """Statements that wait for their delivery, the oldest first."""
     column = tables.promotion.c
     statement = select(tables.promotion).where(column.status == "queued", column.due_at <= now_us)
-    if thread is not None:
-        statement = statement.where(column.thread == thread)
+    if compaction_id is not None:
+        statement = statement.where(column.compaction_id == compaction_id)
     rows = connection.execute(statement.order_by(column.due_at, column.promotion_id).limit(count_max))
     return [
         QueuedPromotion(

@@ -11,6 +11,7 @@ from typing import Any
 
 from memory.extraction import ruled
 from workers.models.strict_json import NotAnObject, parse_object
+from workers.models.summary_script import offline_summary
 
 __all__ = ["PlannedCall", "PlannedReply", "offline_reply", "words"]
 
@@ -59,6 +60,8 @@ class _Unrunnable(ValueError):
 def offline_reply(body: Mapping[str, Any]) -> PlannedReply:
     """The reply to a request: it depends on nothing but the request."""
     messages: Sequence[Mapping[str, Any]] = body["messages"]
+    if (summary := offline_summary(messages)) is not None:
+        return PlannedReply(text=summary)
     said_at = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
     text = _text(messages[said_at]) if said_at >= 0 else ""
     offered = [each["function"]["name"] for each in body.get("tools") or ()]

@@ -1,0 +1,72 @@
+"""Compactions that nobody orders: by the number of runs, and of threads that are left alone.
+
+A task is committed with the end of each run and holds no words; when it is due it looks whether there is work.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from compaction import Live, Loaded, Order, Role, Trigger
+from state import Run, list_runs
+from state.tasks import NewTask, Task
+from workers.agents import ChatAgent
+from workers.chore import ChoreContext
+from workers.compacting import order_compaction
+from workers.desk import Desk
+
+__all__ = ["COMPACT_IF_DUE", "compact_if_due", "compactions_after"]
+
+COMPACT_IF_DUE = "compact_if_due"
+
+
+def compactions_after(agent: ChatAgent, run: Run, now_us: int) -> Iterator[NewTask]:
+    """What the agent's policy asks for when this run ends."""
+    policy = agent.compaction
+    if policy is None:
+        return
+    due = {Trigger.TURNS: None if policy.turns is None else 0.0, Trigger.IDLE: policy.idle_s}
+    for trigger, delay_s in due.items():
+        if delay_s is not None:
+            yield NewTask(
+                tenant_id=run.tenant_id,
+                kind=COMPACT_IF_DUE,
+                key=f"{trigger}/{run.run_id}",
+                payload={
+                    "thread_id": run.thread_id,
+                    "run_id": run.run_id,
+                    "assistant": run.assistant,
+                    "trigger": str(trigger),
+                },
+                due_at_us=now_us + round(delay_s * 1_000_000),
+            )
+
+
+async def compact_if_due(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+    """The handler of COMPACT_IF_DUE: order a compaction, or say why none is needed. Raises NotFound for the thread."""
+    agent = desk.registry.find(task.payload["assistant"])
+    if agent is None or agent.compaction is None or desk.compaction is None:
+        return {"skipped": "the agent compacts nothing any more"}
+    trigger, thread_id = Trigger(task.payload["trigger"]), str(task.payload["thread_id"])
+    loaded = await desk.compaction.compactions.load(task.tenant_id, thread_id)
+    last = await desk.database.read(lambda connection: list_runs(connection, loaded.thread.number, limit=1))
+    if not last or last[0].run_id != task.payload["run_id"]:
+        return {"skipped": "a later run came"}
+    if trigger is Trigger.TURNS and _turns_shown(loaded) < (agent.compaction.turns or 0):
+        return {"skipped": "too few turns since the last compaction"}
+    order = Order(
+        key=f"{trigger}/{task.payload['run_id']}",
+        policy=agent.compaction.policy,
+        trigger=trigger,
+        summariser=agent.compaction.summariser,
+        requested_by=f"agent {agent.name}",
+    )
+    ordered, _new = await order_compaction(desk, task.tenant_id, thread_id, order)
+    desk.chore_bell.set()
+    return {"compaction_id": ordered.compaction_id}
+
+
+def _turns_shown(loaded: Loaded) -> int:
+    """Messages of people that stand in the view's last, open stretch."""
+    last = loaded.view.view.items[-1]
+    first = last.from_seq if isinstance(last, Live) else 0
+    return sum(entry.role is Role.HUMAN and entry.seq >= first for entry in loaded.entries)

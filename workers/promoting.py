@@ -1,0 +1,111 @@
+"""What a compaction drops and may matter beyond its thread goes to memory, from the outbox that was committed with it.
+
+Delivered twice, it is remembered once: a moment tells a statement once. While memory is down the outbox keeps.
+"""
+
+from functools import partial
+from typing import Any
+
+from compaction import QueuedPromotion, Trust
+from compaction.store.rows import due_promotions, set_promotion
+from memory import Draft, Origin, RecollectionError, Refused, Scope
+from memory import Trust as MemoryTrust
+from memory.provenance import quote_hash
+from state import NotFound, Thread, from_us, list_runs
+from state.numbered import find_numbered
+from state.tasks import Task
+from workers.chore import ChoreContext, ComeBack
+from workers.desk import Desk
+from workers.memory_policy import MemoryPolicy, NoScope, scope_of
+
+__all__ = ["promote"]
+
+COUNT_MAX = 50
+AGAIN_S = 30.0  #: while this server has no memory
+
+
+async def promote(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+    """The handler of PROMOTE: deliver what the compaction queued; how many were kept and refused."""
+    if desk.recollection is None:
+        raise ComeBack(AGAIN_S)
+    counts = {"kept": 0, "refused": 0}
+    compaction_id = str(task.payload["compaction_id"])
+    while batch := await desk.database.read(
+        partial(due_promotions, now_us=desk.now_us(), count_max=COUNT_MAX, compaction_id=compaction_id)
+    ):
+        for each in batch:
+            kept = await _deliver(desk, each)
+            counts["kept" if kept else "refused"] += 1
+    return counts
+
+
+async def _deliver(desk: Desk, queued: QueuedPromotion) -> bool:
+    """Keep one statement; False, with the reason in the outbox, for one that memory will never take."""
+    values: dict[str, Any]
+    try:
+        if desk.recollection is None:
+            raise NoScope("this server has no memory")
+        scope, draft = await _statement(desk, queued)
+        (verdict,) = await desk.recollection.remember([draft], scope=scope, now=desk.now())
+        values = {"status": "done", "memory_id": verdict.assertion_id}
+    except (NoScope, NotFound, Refused) as error:
+        values = {"status": "failed", "error": str(error)}
+    except RecollectionError as error:
+        raise ComeBack(AGAIN_S) from error
+    await desk.database.write(
+        partial(set_promotion, promotion_id=queued.promotion.promotion_id, values=values), repeatable=True
+    )
+    return "memory_id" in values
+
+
+async def _statement(desk: Desk, queued: QueuedPromotion) -> tuple[Scope, Draft]:
+    """The statement in the scope of the agent that the thread talks to. Raises NoScope and NotFound."""
+    thread = await desk.database.read(partial(find_numbered, number=queued.thread))
+    if thread is None:
+        raise NotFound("Thread", str(queued.thread))
+    assistant = await _assistant(desk, thread)
+    agent = desk.registry.find(assistant)
+    policy = (agent.memory if agent is not None else None) or MemoryPolicy()
+    scope = scope_of(
+        policy,
+        tenant_id=thread.tenant_id,
+        assistant=assistant,
+        thread_id=thread.thread_id,
+        metadata=thread.metadata,
+    )
+    promotion, source = queued.promotion, queued.promotion.sources[-1]
+    entries = await desk.journal.read(thread.number, after_seq=source.seq - 1, count_max=1)
+    if not entries or entries[0].seq != source.seq:
+        raise NotFound("Entry", f"{thread.thread_id}/{source.seq}")
+    at = from_us(entries[0].at_us)
+    origin = Origin(
+        thread_ref=thread.thread_id,
+        seq=source.seq,
+        message_ref=f"compaction-{queued.compaction_id}",
+        actor=str(promotion.role),
+        at=at,
+        content_hash=quote_hash(promotion.text),
+        char_from=source.start,
+        char_to=source.end,
+        quote=promotion.text,
+    )
+    return scope, Draft(
+        namespace=scope.namespace,
+        text=promotion.text,
+        observed_at=at,
+        kind=promotion.cls,
+        trust=_TRUST[promotion.trust],
+        origin=origin,
+        asserted_by="user" if promotion.trust is Trust.USER else str(promotion.trust),
+        extractor="compaction",
+    )
+
+
+async def _assistant(desk: Desk, thread: Thread) -> str:
+    runs = await desk.database.read(lambda connection: list_runs(connection, thread.number, limit=1))
+    if not runs:
+        raise NoScope("no run of the thread says which agent it talks to")
+    return runs[0].assistant
+
+
+_TRUST = {each: MemoryTrust(each.value) for each in Trust}

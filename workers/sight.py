@@ -1,0 +1,122 @@
+"""What the model sees of a thread: the view that the thread has, compacted first where the request would be too large.
+
+Between two compactions what is sent only ever grows at its end, so a provider's prompt cache holds.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from compaction import (
+    WHOLE_VIEW,
+    Compaction,
+    CompactionService,
+    Loaded,
+    Order,
+    Plan,
+    Rendered,
+    Trigger,
+    erased_in,
+    read_loaded,
+    read_standing,
+    render,
+    view_messages,
+)
+from state import Claim, Entry, Message, SeenView
+from workers.action import CallModel
+from workers.agents import ChatAgent
+from workers.compacting import summariser_of
+from workers.compaction_policy import CompactionPolicy
+from workers.desk import Desk
+from workers.recalling import instructions_of, recalled_block
+from workers.turn_journal import TurnJournal
+
+__all__ = ["Seen", "Sight"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The messages of a request, and the view that they were rendered from; None for the transcript as it is."""
+
+    messages: tuple[Message, ...]
+    view: SeenView | None = None
+
+
+class Sight:
+    """One turn's sight of its thread. Nobody else moves the view while the turn holds the thread."""
+
+    def __init__(self, desk: Desk, claim: Claim, agent: ChatAgent) -> None:
+        self._desk, self._claim, self._agent = desk, claim, agent
+        self._is_plain = desk.compaction is None
+        self.seen = Seen(())
+
+    async def look(self, journal: TurnJournal, action: CallModel) -> Sequence[Entry]:
+        """Find what the next request shows, for `seen`; there is nothing to record. What was noted is on disk."""
+        self.seen = Seen(tuple(journal.state.messages))
+        service = self._desk.compaction
+        if service is None or self._is_plain:
+            return ()
+        if self._agent.compaction is None and await self._desk.database.read(self._is_whole):
+            self._is_plain = True
+            return ()
+        loaded = await self._load(service, journal)
+        rendered = render(loaded.view.view, loaded.entries, loaded.segments)
+        if self._agent.compaction is not None:
+            done = await self._compact(service, self._agent.compaction, journal, action, loaded, rendered)
+            if done is not None:
+                loaded = await self._load(service, journal)
+                rendered = render(loaded.view.view, loaded.entries, loaded.segments)
+        view = loaded.view.view
+        if view.view_id != WHOLE_VIEW or any(entry.erased for entry in loaded.entries):
+            seen = SeenView(view_id=view.view_id, version=view.version, render_hash=rendered.render_hash)
+            self.seen = Seen(tuple(view_messages(rendered)), seen)
+        return ()
+
+    def _is_whole(self, connection: Connection) -> bool:
+        number = self._claim.thread.number
+        return read_standing(connection, number).view_id == WHOLE_VIEW and not erased_in(connection, number)
+
+    async def _load(self, service: CompactionService, journal: TurnJournal) -> Loaded:
+        thread = replace(self._claim.thread, head_seq=journal.state.seq)
+        count = service.compactions.count_message
+        return await self._desk.database.read(lambda connection: read_loaded(connection, thread, journal.state, count))
+
+    async def _compact(
+        self,
+        service: CompactionService,
+        policy: CompactionPolicy,
+        journal: TurnJournal,
+        action: CallModel,
+        loaded: Loaded,
+        rendered: Rendered,
+    ) -> Compaction | None:
+        """Compact the thread if the request would be too large and something can be won; what came of it."""
+        base = self._base_tokens(service, journal)
+        if base + rendered.tokens <= policy.request_tokens_max:
+            return None
+        execution = journal.state.execution
+        order = Order(
+            key=f"tokens/{execution.execution_id if execution else self._claim.run.run_id}/{action.step_key}",
+            policy=policy.with_target,
+            trigger=Trigger.TOKENS,
+            summariser=policy.summariser,
+            requested_by=f"agent {self._agent.name}",
+            base_tokens=base,
+        )
+        if not isinstance(await service.compactions.plan(loaded, order), Plan):
+            return None  # the floor alone is too large, or it was tried in vain: the model's server has the last word
+        thread = self._claim.thread
+        ordered, _ = await service.compactions.begin(thread.tenant_id, thread.thread_id, order)
+        return await service.compactions.perform(
+            ordered.compaction_id,
+            holder=f"{self._claim.run.run_id}/{journal.fence}",
+            summariser=summariser_of(self._desk, policy.summariser),
+            fence=journal.fence,
+        )
+
+    def _base_tokens(self, service: CompactionService, journal: TurnJournal) -> int:
+        texts = [instructions_of(self._agent), recalled_block(journal.state) or ""]
+        texts.extend(json.dumps(each, ensure_ascii=False) for each in self._agent.definitions)
+        return sum(service.compactions.count(text) for text in texts if text)
