@@ -1,5 +1,6 @@
 """Threads with something to say in a state database, and the service that compacts them."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,7 +54,10 @@ class Compacting:
         number = self.turn_count
         asked = text or f"{PLANTED[number % len(PLANTED)]} And ticket OPS-{number} is open."
         run = await self.store.accept(asked, thread_id=thread_id)
-        claimed, hand = await self.store.hold(run)
+        # A thread that a commit has locked is passed over: whoever looks for work looks again.
+        while not (claims := await self.store.claim(count_max=1)):
+            await asyncio.sleep(0)
+        claimed, hand = claims[0], self.store.hand(claims[0])
         await self.store.begin(claimed, hand)
         replied = hand.note(
             ModelReplied(

@@ -1,0 +1,151 @@
+"""A compaction that is killed at the n-th point, and the recovery after it. Run as a program of its own.
+
+    python -m tests.compaction_kill URL FIRST STEP
+
+Points are each statement, each commit, and each call of the model before and after it. Every point has a thread of its
+own: a child compacts it and is killed by SIGKILL at its point, a second one says what it finds, a third one goes on.
+The parent has no threads, so it can fork.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from compaction import CompactionService, Order, Policy, SummaryPrompt, SummaryReply, migrate
+from state import migrate as migrate_state
+from state import open_engine
+from tests.bad_summarisers import Recorder
+from tests.conformance.compacting import Compacting
+from tests.conformance.store import Store
+from tests.factories import TENANT
+
+POINT_COUNT_MAX = 1_000
+TURN_COUNT = 6
+POLICY = Policy(keep_last_turns=1, min_gain=0.0, chunk_tokens=500, appendix_tokens=2_000)
+
+
+class Counter:
+    """Counts points, and kills the process at one of them; 0 kills never."""
+
+    def __init__(self, fatal: int) -> None:
+        self.fatal = fatal
+        self.count = 0
+
+    def point(self, *_: Any, **__: Any) -> None:
+        """One more point."""
+        self.count += 1
+        if self.count == self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Watched(Recorder):
+    """A model with a point before and after each call."""
+
+    def __init__(self, counter: Counter) -> None:
+        super().__init__()
+        self._counter = counter
+
+    async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
+        """Every third line of the record."""
+        self._counter.point()
+        reply = await super().summarise(prompt)
+        self._counter.point()
+        return reply
+
+
+async def talk(work: Compacting, thread_id: str) -> dict[str, Any]:
+    """A thread with some turns."""
+    await work.thread(TURN_COUNT, thread_id)
+    return await look(work, thread_id)
+
+
+async def look(work: Compacting, thread_id: str) -> dict[str, Any]:
+    """What is there: the view by its hash, and whether all that explains it is there too."""
+    shown = await work.service.views.show(TENANT, thread_id)
+    done = await work.service.compactions.of_thread(TENANT, thread_id)
+    committed = [each for each in done if each.ordinal]
+    rows = [
+        drop
+        for each in committed
+        async for drop in work.service.drops.ledger(TENANT, each.compaction_id)
+        if drop.row.status != "introduced"
+    ]
+    return {
+        "hash": shown.rendered.render_hash,
+        "statuses": [str(each.status) for each in done],
+        "ledgers": len(shown.kept.ledgers),
+        "views": len(await work.service.views.of_thread(TENANT, thread_id)),
+        "rows": len(rows) == sum(counts["total"] for each in committed for counts in each.totals.values()),
+        "damages": [each.damage for each in await work.service.verify_thread(TENANT, thread_id) if each.damage],
+        "words": sum(str(part.content).count("Reply ") for part in shown.rendered.parts),
+    }
+
+
+async def compact(work: Compacting, thread_id: str, counter: Counter) -> dict[str, Any]:
+    """Order and perform, as a redelivery does it."""
+    event.listen(Engine, "before_cursor_execute", counter.point)
+    event.listen(Engine, "commit", counter.point)
+    model = Watched(counter)
+    order, _ = await work.service.compactions.begin(TENANT, thread_id, Order(key=thread_id, policy=POLICY))
+    await work.service.compactions.perform(order.compaction_id, holder="worker", summariser=model)
+    points = counter.count
+    counter.fatal = 0
+    return {"points": points, "asked": len(model.prompts), **await look(work, thread_id)}
+
+
+def forked(url: str, act: Callable[[Compacting], Awaitable[dict[str, Any]]]) -> tuple[int, dict[str, Any]]:
+    """Live in a child; how it ended, and what it said."""
+
+    async def live() -> dict[str, Any]:
+        store = Store.open(url)
+        try:
+            return await act(Compacting(store, CompactionService(store.database, now=lambda: datetime.now(UTC))))
+        finally:
+            await store.database.close()
+
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        try:
+            os.write(writing, json.dumps(asyncio.run(live())).encode())
+        except BaseException as error:
+            os.write(writing, json.dumps({"error": repr(error)}).encode())
+        os._exit(0)
+    os.close(writing)
+    said = b""
+    while part := os.read(reading, 65_536):
+        said += part
+    os.close(reading)
+    _, status = os.waitpid(child, 0)
+    return status, json.loads(said or b"{}")
+
+
+def main() -> None:
+    """Kill at every `step`-th point from `first` on."""
+    url, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    engine = open_engine(url, write=True)
+    migrate_state(engine)
+    migrate(engine)
+    engine.dispose()
+    for fatal in range(first, POINT_COUNT_MAX, step):
+        name = f"thread-{fatal}"
+        _, before = forked(url, lambda work, name=name: talk(work, name))  # type: ignore[misc]
+        status, said = forked(url, lambda work, name=name, fatal=fatal: compact(work, name, Counter(fatal)))  # type: ignore[misc]
+        if not os.WIFSIGNALED(status):
+            print(json.dumps({"before": before, "end": said}), flush=True)
+            return
+        _, found = forked(url, lambda work, name=name: look(work, name))  # type: ignore[misc]
+        _, after = forked(url, lambda work, name=name: compact(work, name, Counter(0)))  # type: ignore[misc]
+        print(json.dumps({"point": fatal, "before": before, "found": found, "recovered": after}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
