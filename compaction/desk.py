@@ -1,17 +1,18 @@
 """Everything that may be asked of compaction, over one database, with one counter and one clock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from compaction.erasing import ErasedCounts, erase_entries
 from compaction.looking import Drops
 from compaction.service import Compactions
 from compaction.store import orders
 from compaction.summary import TokenCounter, estimate_tokens
 from compaction.verifying import LedgerCheck, check_compaction, check_thread
 from compaction.viewing import Views
-from state import Database, NotFound
+from state import Database, NotFound, get_thread
 
 __all__ = ["CompactionService"]
 
@@ -43,6 +44,20 @@ class CompactionService:
             return check_compaction(connection, found)
 
         return await self._database.read(query)
+
+    async def erase(self, tenant_id: str, thread_id: str, seqs: Collection[int]) -> ErasedCounts:
+        """Take what these entries said out of everything that compaction keeps of the thread; how much that was.
+
+        Ledgers verify as before; a summary that covered one of them is written again, without a model. Ask for it
+        before the journal loses the entries, in the order in which memory and journals are erased. Raises NotFound.
+        """
+
+        def unit(connection: Connection) -> ErasedCounts:
+            thread = get_thread(connection, tenant_id, thread_id)
+            count, count_message = self.compactions.count, self.compactions.count_message
+            return erase_entries(connection, thread.number, seqs, count=count, count_message=count_message)
+
+        return await self._database.write(unit, repeatable=True)
 
     async def verify_thread(self, tenant_id: str, thread_id: str) -> list[LedgerCheck]:
         """All ledgers of a thread and the chain over them, oldest first. Raises NotFound."""

@@ -1,6 +1,5 @@
 """Threads with something to say in a state database, and the service that compacts them."""
 
-import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,6 +10,7 @@ from sqlalchemy import Engine
 
 from compaction import Compaction, CompactionService, Order, Policy, Summariser, migrate
 from state import (
+    Claim,
     Ending,
     Message,
     ModelReplied,
@@ -55,8 +55,9 @@ class Compacting:
         asked = text or f"{PLANTED[number % len(PLANTED)]} And ticket OPS-{number} is open."
         run = await self.store.accept(asked, thread_id=thread_id)
         # A thread that a commit has locked is passed over: whoever looks for work looks again.
-        while not (claims := await self.store.claim(count_max=1)):
-            await asyncio.sleep(0)
+        claims: list[Claim] = []
+        while not claims:
+            claims = await self.store.claim(count_max=1)
         claimed, hand = claims[0], self.store.hand(claims[0])
         await self.store.begin(claimed, hand)
         replied = hand.note(

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from sqlalchemy import select
 
 from compaction import (
     WHOLE_VIEW,
@@ -15,6 +16,7 @@ from compaction import (
     SummaryReply,
     forget_threads,
 )
+from compaction.tables import METADATA
 from state import KeyReused, NotFound
 from tests.bad_summarisers import Recorder, under_headings
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
@@ -238,6 +240,33 @@ async def test_a_tenant_sees_nothing_of_another(compacting: Compacting) -> None:
     ):
         with pytest.raises(NotFound):
             await asked
+
+
+async def test_an_erasure_takes_the_words_and_leaves_the_account(compacting: Compacting) -> None:
+    """No view, segment, ledger or outbox has them any more; every ledger verifies; done again it finds nothing."""
+    await compacting.thread(turns=3)
+    seq = await compacting.say(text="Never call me on +49 170 5550199, and SECRET-99 is mine.") - 2
+    for _ in range(4):
+        await compacting.say()
+    done = await compacting.compact()
+    assert "SECRET-99" in await compacting.text()
+
+    counts = await compacting.service.erase(TENANT, "thread-1", [seq])
+    again = await compacting.service.erase(TENANT, "thread-1", [seq])
+
+    assert (counts.messages, counts.segments) == (1, 1)
+    assert counts.rows > 0
+    assert (again.rows, again.promotions) == (0, 0)
+    assert "SECRET-99" not in await compacting.text()
+    ledger = [drop async for drop in compacting.service.drops.ledger(TENANT, done.compaction_id)]
+    assert not any("SECRET-99" in f"{drop.row.text} {drop.row.canon}" for drop in ledger)
+    assert [drop for drop in ledger if drop.row.status == "erased"]
+    assert [check.damage for check in await compacting.service.verify_thread(TENANT, "thread-1")] == [None]
+    for name in ("compaction_row", "compaction_segment", "compaction_promotion", "compaction_analysis"):
+        table = METADATA.tables[name]
+        stored = await compacting.store.read(lambda connection, table=table: connection.execute(select(table)).all())  # type: ignore[misc]
+        assert "SECRET-99" not in repr(stored)
+        assert "secret-99" not in repr(stored)
 
 
 async def test_a_deleted_thread_leaves_nothing(compacting: Compacting) -> None:

@@ -1,0 +1,42 @@
+"""Places of erased messages, and the outbox without their words."""
+
+from collections.abc import Collection, Iterable
+
+import msgspec
+from sqlalchemy import Connection, select, update
+
+from compaction import tables
+from compaction.promotion import Promotion
+from compaction.source import SourceEntry
+from compaction.store.once import insert_new
+
+__all__ = ["add_erasures", "erase_promotions"]
+
+_PROMOTION = msgspec.json.Decoder(Promotion)
+
+
+def add_erasures(connection: Connection, thread: int, gone: Iterable[SourceEntry]) -> None:
+    """Remember where the messages stood, and who spoke."""
+    for entry in gone:
+        insert_new(
+            connection,
+            tables.erasure,
+            {"thread": thread, "seq": entry.seq, "message": entry.message, "role": entry.role},
+        )
+
+
+def erase_promotions(connection: Connection, thread: int, erased: Collection[int]) -> int:
+    """Empty the statements that only erased entries said, delivered or not; how many."""
+    column, count = tables.promotion.c, 0
+    for row in connection.execute(select(tables.promotion).where(column.thread == thread)).all():
+        promotion = _PROMOTION.decode(row.body)
+        if row.status == "erased" or not all(source.seq in erased for source in promotion.sources):
+            continue
+        emptied = msgspec.structs.replace(promotion, text="", canon="")
+        connection.execute(
+            update(tables.promotion)
+            .where(column.promotion_id == row.promotion_id)
+            .values(status="erased", body=msgspec.json.encode(emptied), error=None)
+        )
+        count += 1
+    return count
