@@ -62,6 +62,7 @@ class Watched(Recorder):
 
 async def talk(work: Compacting, thread_id: str) -> dict[str, Any]:
     """A thread with some turns."""
+    await work.store.bury_all()
     await work.thread(TURN_COUNT, thread_id)
     return await look(work, thread_id)
 
