@@ -96,9 +96,9 @@ async def compact(work: Compacting, thread_id: str, counter: Counter) -> dict[st
     model = Watched(counter)
     order, _ = await work.service.compactions.begin(TENANT, thread_id, Order(key=thread_id, policy=POLICY))
     await work.service.compactions.perform(order.compaction_id, holder="worker", summariser=model)
-    points = counter.count
-    counter.fatal = 0
-    return {"points": points, "asked": len(model.prompts), **await look(work, thread_id)}
+    # Points too: whoever dies here dies right behind the commit.
+    seen = await look(work, thread_id)
+    return {"points": counter.count, "asked": len(model.prompts), **seen}
 
 
 def forked(url: str, act: Callable[[Compacting], Awaitable[dict[str, Any]]]) -> tuple[int, dict[str, Any]]:
