@@ -1,5 +1,6 @@
 """What a run knew, over HTTP, by a server that is killed in between."""
 
+from collections.abc import Callable
 from typing import Any
 
 from app.access import Scope
@@ -95,3 +96,28 @@ async def test_recalls_are_steps_of_their_run(service: Service) -> None:
     ]
     assert [each["attempt_count"] for each in steps] == [1, 1]
     assert next(each["seq"] for each in lines if each["kind"] == "recalled") == steps[0]["seq"]
+
+
+async def test_an_erasure_over_http_reaches_every_journal_and_file(start_service: Callable[..., Service]) -> None:
+    """S38, S39, F30: told, kept, recalled, repeated; erased by thread; nowhere, and every chain verifies."""
+    service = start_service()
+    secret = "the code of the safe is XYZZY-123"
+    told_in, _, _ = await say(service, f"remember: {secret}")
+    asked_in, run_id, _ = await say(service, "recall: the code of the safe")
+
+    async with service.http() as http:
+        erased = await http.post("/memories/erase", json={"thread": told_in})
+        assert erased.status_code == 200, erased.text
+
+        async def is_done() -> bool:
+            job = await http.get(f"/memories/erasures/{erased.json()['erasure_id']}")
+            return job.json()["status"] == "done"
+
+        await wait_until(is_done, description="the erasure to be done")
+        chains = [(await http.get(f"/threads/{each}/journal/verify")).json()["holds"] for each in (told_in, asked_in)]
+    told, by_tool = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
+    assert chains == [True, True]
+    assert {each["text"] for each in (*told["answers"], *by_tool["answers"])} == {"[erased]"}
+    service.stop()
+    found = [path.name for path in service.data_dir.rglob("*") if path.is_file() and b"XYZZY" in path.read_bytes()]
+    assert (found, "XYZZY" in service.log) == ([], False)
