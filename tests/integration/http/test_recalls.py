@@ -111,7 +111,7 @@ async def test_an_erasure_over_http_reaches_every_journal_and_file(start_service
 
         async def is_done() -> bool:
             job = await http.get(f"/memories/erasures/{erased.json()['erasure_id']}")
-            return job.json()["status"] == "done"
+            return bool(job.json()["status"] == "done")
 
         await wait_until(is_done, description="the erasure to be done")
         chains = [(await http.get(f"/threads/{each}/journal/verify")).json()["holds"] for each in (told_in, asked_in)]
