@@ -21,6 +21,7 @@ from app.request import ApiRequest
 from app.resources import Resources
 from app.routes import (
     assistants,
+    compaction_jobs,
     compactions,
     drops,
     durability,
@@ -84,6 +85,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *durability.ROUTES,
             *tasks.ROUTES,
             *compactions.ROUTES,
+            *compaction_jobs.ROUTES,
             *views.ROUTES,
             *drops.ROUTES,
             *extra_routes,

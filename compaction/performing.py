@@ -53,9 +53,15 @@ class Performance:
 
     async def perform(self) -> Compaction:
         """The compaction after it; see `Compactions.perform`."""
-        held = await self._hold()
-        if held is None:
-            return await self._stored()
+        try:
+            held = await self._hold()
+            return await (self._stored() if held is None else self._perform(held))
+        except asyncio.CancelledError:
+            # Told to stop: the next one need not wait until our time has run out.
+            await self._end(CompactionStatus.PLANNED, "interrupted", "whoever performed it was told to stop")
+            raise
+
+    async def _perform(self, held: Compaction) -> Compaction:
         async with self._holding():
             try:
                 return await self._plan_and_commit(held)

@@ -139,6 +139,14 @@ class Compactions:
 
         return await self.database.read(query)
 
+    async def keyed(self, tenant_id: str, prefix: str, *, after_key: str = "", count_max: int = 50) -> list[Compaction]:
+        """The tenant's compactions whose keys begin with `prefix`, in the order of their keys: those of one job."""
+        return await self.database.read(
+            lambda connection: orders.list_keyed(
+                connection, tenant_id, prefix, after_key=after_key, count_max=count_max
+            )
+        )
+
     async def unfinished(self, count_max: int = 100) -> list[Compaction]:
         """Compactions of all tenants that wait to be performed, or whose process died: what a sweep looks for."""
         now_us = to_us(self.now())

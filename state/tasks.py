@@ -16,7 +16,7 @@ from state import tables
 from state.entry import Failure
 from state.errors import Conflict, NotFound
 from state.ids import new_id
-from state.instants import database_now_us, from_us
+from state.instants import FAR_US, database_now_us, from_us
 from state.portable import insert_new
 
 __all__ = [
@@ -92,6 +92,11 @@ class Task:
     failure: Failure | None
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it waits until somebody resumes it."""
+        return self.status is TaskStatus.PENDING and self.due_at_us == FAR_US
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,10 @@ class _Attempt:
     is_told: bool = False  #: to end: whatever its handler raises from then on is no fault of the task's
 
     def end(self) -> None:
-        """Cut it short."""
-        self.is_told = True
-        self.doing.cancel()
+        """Cut it short; once, so that what its handler does at its end is not cut short too."""
+        if not self.is_told:
+            self.is_told = True
+            self.doing.cancel()
 
 
 class Chores:

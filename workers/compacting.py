@@ -12,7 +12,15 @@ from workers.chore import ChoreContext, ComeBack
 from workers.desk import Desk
 from workers.summarising import ModelSummariser
 
-__all__ = ["COMPACT_THREAD", "compact_thread", "order_compaction", "perform", "summariser_of"]
+__all__ = [
+    "COMPACT_THREAD",
+    "add_compaction_task",
+    "compact_thread",
+    "order_compaction",
+    "perform",
+    "service_of",
+    "summariser_of",
+]
 
 #: The kind of the task that performs one compaction.
 COMPACT_THREAD = "compact_thread"
@@ -25,15 +33,17 @@ async def order_compaction(desk: Desk, tenant_id: str, thread_id: str, order: Or
 
     Raises NotFound for the thread, KeyReused for the key of another order.
     """
-    return await _service(desk).compactions.begin(
-        tenant_id, thread_id, order, alongside=partial(_add_task, now_us=desk.now_us())
+    return await service_of(desk).compactions.begin(
+        tenant_id, thread_id, order, alongside=partial(add_compaction_task, now_us=desk.now_us())
     )
 
 
 async def perform(desk: Desk, compaction_id: str, kind: SummariserKind) -> Compaction:
     """Perform a compaction in this process; as it is then. Raises NotFound."""
     holder = new_id(desk.now_us())
-    return await _service(desk).compactions.perform(compaction_id, holder=holder, summariser=summariser_of(desk, kind))
+    return await service_of(desk).compactions.perform(
+        compaction_id, holder=holder, summariser=summariser_of(desk, kind)
+    )
 
 
 def summariser_of(desk: Desk, kind: SummariserKind) -> Summariser | None:
@@ -52,7 +62,8 @@ async def compact_thread(desk: Desk, task: Task, _: ChoreContext) -> dict[str, A
     return {"status": str(done.status), "error_code": done.error_code}
 
 
-def _add_task(connection: Connection, ordered: Compaction, *, now_us: int) -> None:
+def add_compaction_task(connection: Connection, ordered: Compaction, *, now_us: int) -> None:
+    """Have some worker perform the compaction."""
     new = NewTask(
         tenant_id=ordered.tenant_id,
         kind=COMPACT_THREAD,
@@ -62,7 +73,8 @@ def _add_task(connection: Connection, ordered: Compaction, *, now_us: int) -> No
     add_task(connection, new, now_us)
 
 
-def _service(desk: Desk) -> CompactionService:
+def service_of(desk: Desk) -> CompactionService:
+    """The verbs of compaction. Raises RuntimeError in a process that has none."""
     if desk.compaction is None:
         raise RuntimeError("this process compacts nothing")
     return desk.compaction

@@ -29,6 +29,7 @@ from workers.chore import Handler
 from workers.chores import Chores
 from workers.compacting import COMPACT_THREAD, compact_thread
 from workers.compacting_later import COMPACT_IF_DUE, compact_if_due
+from workers.compaction_job import COMPACT_MANY, compact_many
 from workers.desk import Desk
 from workers.doorbell import Doorbell, LocalDoorbell
 from workers.extracting import EXTRACT_MEMORY, extractor_of
@@ -187,6 +188,7 @@ def _chores(desk: Desk) -> dict[str, Handler]:
     """What the tasks of every worker are, by kind."""
     return {
         COMPACT_IF_DUE: partial(compact_if_due, desk),
+        COMPACT_MANY: partial(compact_many, desk),
         COMPACT_THREAD: partial(compact_thread, desk),
         EXTRACT_MEMORY: extractor_of(desk),
         compaction.PROMOTE: partial(promote, desk),

@@ -23,6 +23,7 @@ __all__ = [
     "forget_replies",
     "hold",
     "list_compactions",
+    "list_keyed",
     "open_compactions",
     "order_once",
     "read_replies",
@@ -93,6 +94,23 @@ def list_compactions(
     statement = select(tables.compaction).where(_column.thread == thread).order_by(order).limit(count_max)
     if before_id is not None:
         statement = statement.where(_column.compaction_id < before_id)
+    return [_compaction_of(row) for row in connection.execute(statement)]
+
+
+def list_keyed(
+    connection: Connection, tenant_id: str, prefix: str, *, after_key: str, count_max: int
+) -> list[Compaction]:
+    """The tenant's compactions whose key begins with `prefix`, in the order of their keys, behind `after_key`."""
+    statement = (
+        select(tables.compaction)
+        .where(
+            _column.tenant_id == tenant_id,
+            _column.key.startswith(prefix, autoescape=True),
+            _column.key > after_key,
+        )
+        .order_by(_column.key)
+        .limit(count_max)
+    )
     return [_compaction_of(row) for row in connection.execute(statement)]
 
 

@@ -27,6 +27,7 @@ HTTP = "tests/integration/http"
 THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one_that_never_was"
 RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that_never_was"
 COMPACTION_TEST = f"{HTTP}/test_compactions_tenants.py::test_a_foreign_compaction_looks_like_one_that_never_was"
+JOB_TEST = f"{HTTP}/test_compaction_jobs.py::test_a_foreign_job_looks_like_one_that_never_was"
 TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
@@ -35,6 +36,12 @@ MEMORY_TEST = f"{HTTP}/test_memories_tenants.py::test_a_foreign_memory_looks_lik
 #: A new route with an id needs its line, and its test, here.
 TENANT_TESTS = {
     "DELETE /admin/keys/{key_id}": f"{HTTP}/test_keys.py::test_a_foreign_key_looks_like_one_that_never_was",
+    "GET /admin/compaction-jobs/{job_id}": JOB_TEST,
+    "GET /admin/compaction-jobs/{job_id}/threads": JOB_TEST,
+    "GET /admin/compaction-jobs/{job_id}/events": JOB_TEST,
+    "POST /admin/compaction-jobs/{job_id}/pause": JOB_TEST,
+    "POST /admin/compaction-jobs/{job_id}/resume": JOB_TEST,
+    "POST /admin/compaction-jobs/{job_id}/cancel": JOB_TEST,
     "GET /admin/tasks/{task_id}": TASK_TEST,
     "POST /admin/tasks/{task_id}/retry": TASK_TEST,
     "POST /admin/tasks/{task_id}/cancel": TASK_TEST,
