@@ -13,6 +13,7 @@ from compaction.summary import TokenCounter, estimate_tokens
 from compaction.verifying import LedgerCheck, check_compaction, check_thread
 from compaction.viewing import Views
 from state import Database, NotFound, get_thread
+from state.numbered import find_numbered
 
 __all__ = ["CompactionService"]
 
@@ -56,6 +57,17 @@ class CompactionService:
             thread = get_thread(connection, tenant_id, thread_id)
             count, count_message = self.compactions.count, self.compactions.count_message
             return erase_entries(connection, thread.number, seqs, count=count, count_message=count_message)
+
+        return await self._database.write(unit, repeatable=True)
+
+    async def erase_numbered(self, thread: int, seqs: Collection[int]) -> ErasedCounts:
+        """`erase`, of a thread by its number; nothing for a thread that is gone."""
+
+        def unit(connection: Connection) -> ErasedCounts:
+            if find_numbered(connection, thread) is None:
+                return ErasedCounts()
+            count, count_message = self.compactions.count, self.compactions.count_message
+            return erase_entries(connection, thread, seqs, count=count, count_message=count_message)
 
         return await self._database.write(unit, repeatable=True)
 

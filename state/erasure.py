@@ -23,6 +23,7 @@ __all__ = [
     "find_thread_numbers",
     "holders",
     "threads_telling",
+    "told_by",
 ]
 
 #: From the kind of an entry (`run_started`, …) or the name of a column (`request`, …), its seq (0 for a row) and its
@@ -82,6 +83,22 @@ def erase_in_thread(connection: Connection, thread: int, rewrite: Rewrite, after
     ).all()
     entry_count = sum(_erase_entry(connection, row, rewrite) for row in rows)
     return Erasing(entry_count=entry_count, after_seq=rows[-1].seq if len(rows) == _ENTRY_COUNT else None)
+
+
+def told_by(connection: Connection, thread: int, rewrite: Rewrite) -> list[int]:
+    """The seqs of the entries that `erase_in_thread` would rewrite; nothing is changed."""
+    entry = tables.entry.c
+    rows = connection.execute(
+        select(entry.seq, entry.kind, entry.payload)
+        .where(entry.thread == thread, entry.payload.is_not(None))
+        .order_by(entry.seq)
+    )
+    seqs = []
+    for row in rows.yield_per(_ENTRY_COUNT):
+        document = msgspec.json.decode(row.payload)
+        if rewrite(row.kind, row.seq, document) is not document:
+            seqs.append(row.seq)
+    return seqs
 
 
 def erase_in_rows(connection: Connection, thread: int, rewrite: Rewrite) -> int:

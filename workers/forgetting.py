@@ -9,9 +9,10 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
+from compaction import CompactionService
 from memory import Origin, Traces
 from state import Database, read_lines
-from state.erasure import erase_in_rows, erase_in_thread, find_thread_numbers, holders, threads_telling
+from state.erasure import erase_in_rows, erase_in_thread, find_thread_numbers, holders, threads_telling, told_by
 from workers.erased import Erased
 
 __all__ = ["JournalCopies", "JournalErasure"]
@@ -27,20 +28,22 @@ _ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class JournalCopies:
     """The journals of the state database, as memory's `Copies`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, compaction: CompactionService | None = None) -> None:
         self._database = database
+        self._compaction = compaction
 
     def erasure(self, tenant_id: str) -> "JournalErasure":
         """Begin to erase in the journals of a tenant."""
-        return JournalErasure(self._database, tenant_id)
+        return JournalErasure(self._database, tenant_id, self._compaction)
 
 
 class JournalErasure:
     """The journals of a tenant, and what they have lost so far."""
 
-    def __init__(self, database: Database, tenant_id: str) -> None:
+    def __init__(self, database: Database, tenant_id: str, compaction: CompactionService | None = None) -> None:
         self._database = database
         self._tenant_id = tenant_id
+        self._compaction = compaction
         self._done: dict[int, Erased] = {}
         self._ids: set[str] = set()
         self._entry_count = 0
@@ -87,6 +90,7 @@ class JournalErasure:
         if number in self._done:
             erased = erased.also(self._done[number])
         self._done[number] = erased
+        await self._erase_compacted(number, erased)
         after: int | None = 0
         while after is not None:
             step = await self._database.write(
@@ -96,6 +100,15 @@ class JournalErasure:
             after = step.after_seq
         rows = partial(erase_in_rows, thread=number, rewrite=erased)
         self._row_count += await self._database.write(rows, thread=number)
+
+    async def _erase_compacted(self, number: int, erased: Erased) -> None:
+        """Ledgers, summaries and the outbox first: while the journal has the words, a second attempt finds them."""
+        if self._compaction is None:
+            return
+        seqs = await self._database.read(partial(told_by, thread=number, rewrite=erased))
+        if seqs:
+            counts = await self._compaction.erase_numbered(number, seqs)
+            self._row_count += counts.rows + counts.segments + counts.promotions
 
     async def _words(self, number: int, erased: Erased) -> list[str]:
         words: list[str] = []

@@ -133,7 +133,8 @@ async def open_resources(
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(asyncio.to_thread, tracer.close)
-        memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database)))
+        compactor = compaction.CompactionService(database, now=now, count=count_tokens)
+        memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
         desk = Desk(
             database=database,
             journal=Journal(database),
@@ -143,7 +144,7 @@ async def open_resources(
             data_dir=settings.data_dir,
             now=now,
             recollection=memory.recollection,
-            compaction=compaction.CompactionService(database, now=now, count=count_tokens),
+            compaction=compactor,
             tracer=tracer,
         )
         worker = _worker(settings, desk, engine, {**_chores(desk), **(chores or {})}) if with_worker else None

@@ -4,14 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import select
+
 from compaction import PROMOTE, CompactionService, DropFilter, Order, Policy, migrate
-from memory import Scope
+from compaction.tables import METADATA
+from memory import Scope, Traces
 from state import open_engine
 from state.tasks import list_tasks
 from tests.conformance.store import Store
 from tests.factories import TENANT, Reply
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
+from workers.forgetting import JournalCopies
 from workers.memory_policy import MemoryPolicy
 from workers.promoting import promote
 
@@ -86,3 +90,33 @@ async def test_a_delivery_is_repeated_without_a_trace(store: Store, url: str, tm
 
         assert again == {"kept": 0, "refused": 0}
         assert await held(counted) == before
+
+
+async def test_what_memory_is_told_to_erase_is_in_no_ledger_and_no_summary(
+    store: Store, url: str, tmp_path: Path
+) -> None:
+    """The journal, what compaction keeps of it, and memory: all lose the words, and every ledger still verifies."""
+    policy = MemoryPolicy(extract="off", recall=False, tools=())
+    async with remembering(store, tmp_path, REPLIES, policy=policy) as (stage, counted):
+        service = await promoted(stage, url)
+        await deliver(stage)
+        words = next(text for text in await held(counted) if "OPS-3" in text or "$300" in text)
+        kept = (await held(counted))[words]
+        copies = JournalCopies(stage.store.database, service).erasure(TENANT)
+        traces = Traces(
+            assertion_ids=frozenset({kept.assertion_id}),
+            texts=frozenset({words}),
+            origins=(kept.provenance[0].origin,),
+            whole_thread=None,
+            after=None,
+        )
+
+        await copies.erase(traces)
+        await copies.erase(traces)
+
+        for name in ("compaction_row", "compaction_segment", "compaction_promotion", "compaction_analysis"):
+            table = METADATA.tables[name]
+            stored = await store.read(lambda connection, table=table: connection.execute(select(table)).all())  # type: ignore[misc]
+            assert words not in repr(stored)
+        assert [check.damage for check in await service.verify_thread(TENANT, "long")] == [None]
+        assert words not in str((await service.views.show(TENANT, "long")).rendered.parts)
