@@ -44,7 +44,8 @@ def restore_drops(current: View, view_id: str, spans: Iterable[Source], entries:
         entry = by_position.get((span.seq, span.message))
         if entry is None or entry.erased:
             raise ViewBroken(current.view_id, f"entry {span.seq} is not there any more")
-        if not 0 <= span.start < span.end <= len(entry.text_of(span.part)):
+        has_part = 0 <= span.part < len(entry.parts) + len(entry.calls)
+        if not has_part or not 0 <= span.start < span.end <= len(entry.text_of(span.part)):
             raise ViewBroken(current.view_id, f"entry {span.seq} has no span {span.start} to {span.end}")
         pin = Pin(span.seq, span.part, span.start, span.end, span.message)
         if pin not in current.items and pin not in pins:

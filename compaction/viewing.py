@@ -7,12 +7,14 @@ import msgspec
 from sqlalchemy import Connection
 
 from compaction.commit import ViewMove, move_view
-from compaction.errors import NothingToUndo
+from compaction.errors import NothingToUndo, ViewBroken
+from compaction.ledger import Source
 from compaction.loading import Loaded, MessageCounter, load_numbered, load_thread
 from compaction.records import Cause, Compaction, KeptView
 from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.store import orders, rows, views
 from compaction.view import Rendered, Segment, View, ViewDiff, diff_views, render
+from compaction.view.items import live_seqs
 from state import Database, NotFound, get_thread, new_id, to_us
 
 __all__ = ["ShownView", "Views"]
@@ -102,6 +104,19 @@ class Views:
             spans.append(drop.row.sources[0])
         view = restore_drops(loaded.view.view, self._new_id(), spans, loaded.entries)
         return await self._move(loaded, view, loaded.view.ledgers, requested_by)
+
+    async def pin(self, tenant_id: str, thread_id: str, spans: Sequence[Source], *, requested_by: str = "") -> KeptView:
+        """Pin spans of entries that a summary stands for, word for word. A pin stays through later compactions.
+
+        Raises NotFound, and ViewBroken for a span that is not there, or that the view shows as it is.
+        """
+        loaded, now, _ = await self._read(tenant_id, thread_id, None)
+        shown = live_seqs(now.view, loaded.thread.head_seq)
+        for span in spans:
+            if span.seq in shown:
+                raise ViewBroken(now.view.view_id, f"entry {span.seq} is in it as it is")
+        view = restore_drops(now.view, self._new_id(), spans, loaded.entries)
+        return await self._move(loaded, view, now.ledgers, requested_by)
 
     async def undo(self, tenant_id: str, thread_id: str, view_id: str, *, requested_by: str = "") -> KeptView:
         """Undo the restore that made this view, the thread's present one. An undo is a restore and can be undone.

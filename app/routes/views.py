@@ -14,9 +14,9 @@ from app.compacting import service_of, thread_id_of
 from app.pages import PAGE_SIZE, PageSize
 from app.path_ids import uuid_of
 from app.repeating import repeatable
-from app.wire.compactions import Restoration
+from app.wire.compactions import NewPins, Restoration
 from app.wire.views import RenderedView, ShownDiff, ViewHead
-from compaction import KeptView
+from compaction import KeptView, Source
 
 __all__ = ["ROUTES", "ViewList"]
 
@@ -125,8 +125,27 @@ async def activate(
     return await repeatable(resources, caller, request_key, act)
 
 
+@post("/threads/{thread_id:str}/pins", opt=needs(Scope.RUN), status_code=200, responses=MOVED)
+async def pin_spans(
+    thread_id: FromPath[str],
+    data: JSONBody[NewPins],
+    caller: given.Caller,
+    resources: given.Resources,
+    request_key: given.RequestKey,
+) -> Response[bytes]:
+    """Pin spans of entries that a summary stands for: the model sees them word for word from now on."""
+    wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
+    spans = [Source(each.seq, each.message, each.part, each.start, each.end) for each in data.spans]
+
+    async def act() -> tuple[int, bytes]:
+        views = service_of(resources).views
+        return _moved(await views.pin(caller.tenant_id, wanted, spans, requested_by=by), wanted)
+
+    return await repeatable(resources, caller, request_key, act)
+
+
 def _moved(kept: KeptView, thread_id: str) -> tuple[int, bytes]:
     return 200, msgspec.json.encode(ViewHead.of(kept, thread_id))
 
 
-ROUTES = [show_view, list_views, compare_views, restore, undo, activate]
+ROUTES = [show_view, list_views, compare_views, restore, undo, activate, pin_spans]

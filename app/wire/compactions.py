@@ -13,6 +13,8 @@ from compaction import Compaction, Order, Policy, Preview, SummariserKind, total
 __all__ = [
     "Covers",
     "NewCompaction",
+    "NewPins",
+    "PinnedSpan",
     "PolicyBody",
     "Restoration",
     "ShownCompaction",
@@ -99,6 +101,22 @@ class Restoration(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise BodyRefused(f"$.{name}", f"{what} with scope {self.scope!r}")
         if self.from_seq is not None and self.to_seq is not None and self.from_seq > self.to_seq:
             raise BodyRefused("$.to_seq", "comes before from_seq")
+
+
+class PinnedSpan(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A span to be pinned: code points `start` to `end` of a part of a message of the entry `seq`."""
+
+    seq: Annotated[int, Meta(ge=1)]
+    start: Annotated[int, Meta(ge=0)]
+    end: Annotated[int, Meta(ge=1)]
+    part: Annotated[int, Meta(ge=0)] = 0
+    message: Annotated[int, Meta(ge=0)] = 0
+
+
+class NewPins(Struct, forbid_unknown_fields=True, kw_only=True):
+    """Spans to be shown word for word, whatever a summary says of their entries."""
+
+    spans: Annotated[list[PinnedSpan], Meta(min_length=1, max_length=200)]
 
 
 class Covers(Struct):

@@ -97,6 +97,7 @@ TENANT_TESTS = {
     "POST /threads/{thread_id}/views/{view_id}/undo": COMPACTION_TEST,
     "POST /threads/{thread_id}/views/{view_id}/activate": COMPACTION_TEST,
     "GET /threads/{thread_id}/drops": COMPACTION_TEST,
+    "POST /threads/{thread_id}/pins": COMPACTION_TEST,
     "GET /drops/{drop_id}/source": COMPACTION_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,
     "GET /runs/{run_id}/recalls": THREAD_TEST,

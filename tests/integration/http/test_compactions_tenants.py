@@ -27,6 +27,7 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/threads/{thread_id}/views/{view_id}/undo", {}),
     ("POST", "/threads/{thread_id}/views/{view_id}/activate", {}),
     ("GET", "/threads/{thread_id}/drops", {"params": {"q": "budget"}}),
+    ("POST", "/threads/{thread_id}/pins", {"json": {"spans": [{"seq": 3, "start": 0, "end": 1}]}}),
     ("GET", "/drops/{drop_id}/source", {}),
 ]
 

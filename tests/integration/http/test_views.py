@@ -132,3 +132,23 @@ async def test_a_restore_with_a_key_moves_the_view_once(api: Api, admin: str, ma
 
     assert (first.status_code, again.content) == (200, first.content)
     assert (await shown(api, admin, made))["version"] == first.json()["version"]
+
+
+async def test_a_span_is_pinned_word_for_word(api: Api, admin: str, made: dict[str, Any]) -> None:
+    """Of an entry that the summary stands for; what is not there, or is shown as it is, is refused."""
+    path, seq = f"/threads/{made['thread_id']}/pins", made["covers"]["from_seq"]
+    said = {part["seq"]: part["content"] for part in (await shown(api, admin, made, "whole"))["parts"]}
+
+    pinned = await api.call("POST", path, admin, json={"spans": [{"seq": seq, "start": 0, "end": 12}]})
+
+    assert pinned.status_code == 200
+    (pin,) = [part for part in (await shown(api, admin, made))["parts"] if part["kind"] == "pin"]
+    assert said[seq][:12] in pin["content"]
+    last = max(said)
+    for span in (
+        {"seq": last, "start": 0, "end": 1},
+        {"seq": seq, "start": 0, "end": 10**9},
+        {"seq": seq, "start": 0, "end": 1, "part": 7},
+    ):
+        refused = await api.call("POST", path, admin, json={"spans": [span]})
+        assert (refused.status_code, refused.json()["code"]) == (422, "view_broken"), span
