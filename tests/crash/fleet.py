@@ -108,7 +108,16 @@ class Fleet:
 
     @contextlib.asynccontextmanager
     async def alive(self) -> AsyncIterator[Client]:
-        """Everybody running, and started again as soon as it dies; a client of the first API."""
+        """Everybody running, and started again as soon as it dies; a client of the first API. Nothing is left."""
+        try:
+            async with self.running() as client:
+                yield client
+        finally:
+            self.close()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[Client]:
+        """The same; what was written stays for the next time."""
         try:
             migrate_all(Settings.from_environment(self._environment))
             for each in [*self.apis, *self.workers]:
@@ -118,7 +127,14 @@ class Fleet:
                 yield client
         finally:
             await asyncio.gather(*(each.end() for each in [*self.apis, *self.workers]))
-            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def move_to(self, database_url: str) -> None:
+        """Be the same deployment over another database when it runs again."""
+        self._environment["THREADMARK_STATE_DATABASE_URL"] = database_url
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     async def answers(self) -> None:
         """Return when every API answers."""

@@ -45,7 +45,7 @@ def _attempts(server: DoomedServer, plot: Plot) -> list[int]:
 
 
 async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest(launcher: Launcher) -> None:
-    """A call that ends in time is recorded and never made again; another is made again, or in doubt if it is `once`."""
+    """A call that ends in time is recorded and never made again; another is made again, or in doubt if it is `once` (F27)."""
     async with asyncio.TaskGroup() as group:
         finished = group.create_task(_stop(launcher, "refund", WITHIN_GRACE_MS, signal.SIGTERM))
         repeated = group.create_task(_stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM))
@@ -57,7 +57,7 @@ async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest(launche
 
 
 async def test_a_stop_that_is_cut_short_loses_nothing(launcher: Launcher) -> None:
-    """Whoever has no patience with a stop, and signals again or kills, finds the story where it was."""
+    """Whoever has no patience with a stop, and signals again or kills, finds the story where it was (F27)."""
     impatient = "email_customer", BEYOND_GRACE_MS, signal.SIGTERM
     async with asyncio.TaskGroup() as group:
         twice = group.create_task(_stop(launcher, *impatient, signal.SIGTERM))

@@ -85,7 +85,7 @@ async def test_a_job_comes_for_each_turn_and_leaves_nothing(
 
 
 async def test_doubled_jobs_make_one_turn(deployment: Deployment, private_redis: PrivateRedis) -> None:
-    """Fifty rings for a run, before and while it runs: two workers hear them, one takes one turn."""
+    """Fifty rings for a run, before and while it runs: two workers hear them, one takes one turn (F19)."""
     run = await deployment.say('call note {"label": "a"}\ncall hold {"label": "b"}')
     with private_redis.client() as client:
         for attempt in range(2, 52):
@@ -126,7 +126,7 @@ async def test_a_full_worker_leaves_the_rest_to_others(
 
 
 async def test_a_late_job_changes_nothing(deployment: Deployment, private_redis: PrivateRedis) -> None:
-    """An hour after its run has ended: the journal stays as it was."""
+    """An hour after its run has ended: the journal stays as it was (F19)."""
     async with deployment.worker():
         run = await deployment.say('call note {"label": "a"}')
         await deployment.becomes(run, RunStatus.SUCCESS)

@@ -44,7 +44,7 @@ def bound(redis: PrivateRedis, size: str) -> None:
 
 
 async def test_what_redis_forgets_is_done_all_the_same(deployment: Deployment, bounded_redis: PrivateRedis) -> None:
-    """Twenty runs queued, five running, five asleep until later: each is done once."""
+    """Twenty runs queued, five running, five asleep until later: each is done once (F07, F18, F20)."""
     async with deployment.worker():
         sleeping = [
             await deployment.say(f'call later {{"label": "asleep-{number}", "delay_s": {DELAY_S}}}')

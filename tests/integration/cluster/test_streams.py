@@ -136,7 +136,7 @@ def kill(redis: PrivateRedis) -> None:
 
 @pytest.mark.parametrize("lose", [flush, restart, kill])
 async def test_nothing_is_lost_with_redis(stage: Stage, lose: Callable[[PrivateRedis], None]) -> None:
-    """In the middle of a reply: a reader that was there, and one that comes after, hear the whole of it once."""
+    """In the middle of a reply: a reader that was there, and one that comes after, hear the whole of it once (F18)."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
     reply = await stage.model.next_call()
@@ -159,7 +159,7 @@ async def test_nothing_is_lost_with_redis(stage: Stage, lose: Callable[[PrivateR
 
 
 async def test_whoever_leaves_at_any_event_comes_back_to_the_rest(stage: Stage) -> None:
-    """Cut off after each event in turn, and taken up through the other API while the reply still streams."""
+    """Cut off after each event in turn, and taken up through the other API while the reply still streams (F23)."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
     reply = await stage.model.next_call()

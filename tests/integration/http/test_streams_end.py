@@ -77,7 +77,7 @@ async def reader_that_resets(running: Running, path: str, count: int) -> None:
 
 
 async def test_two_hundred_resets_leave_nothing_behind(running: Running) -> None:
-    """No listener and no task stays; everybody else is served as before; the run goes on."""
+    """No listener and no task stays; everybody else is served as before; the run goes on (F23)."""
     thread = await running.thread()
     run = await running.sdk.runs.create(thread, "refund", input=said(SLOW), stream_mode=["values", "custom"])
     path = f"/threads/{thread}/runs/{run['run_id']}/stream"
