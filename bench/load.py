@@ -233,7 +233,8 @@ async def recovery(load: Load) -> None:
     ]
     print(
         f"L7: {len(runs)} of {L7_RUNS} done ({sum(each['status'] == 'success' for each in runs)} succeeded); "
-        f"workers ready {ready_s:.1f} s after the kill; first resumed after {min(again):.1f} s, last after {max(again):.1f} s, "
+        f"workers ready {ready_s:.1f} s after the kill; "
+        f"first resumed after {min(again):.1f} s, last after {max(again):.1f} s, "
         f"median {statistics.median(again):.1f} s",
         flush=True,
     )

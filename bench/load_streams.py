@@ -44,7 +44,7 @@ async def hear_many(http: httpx2.AsyncClient, service: Service, thread_id: str) 
     print(
         f"L6: {READER_COUNT} readers ({sum(heard)} events heard): RSS +{(held_kb - before_kb) / 1024:.0f} MB while "
         f"held, +{(_rss_kb(service.pid) - before_kb) / 1024:.0f} MB after; descriptors {before_count} before, "
-        f"{held_count} while held, {_descriptor_count(service.pid)} within {time.perf_counter() - ended_at:.1f} s of the end",
+        f"{held_count} while held, {_descriptor_count(service.pid)} after {time.perf_counter() - ended_at:.1f} s",
         flush=True,
     )
 
