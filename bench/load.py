@@ -33,6 +33,9 @@ L2_FIRST, L2_STEP, L2_S, L2_MAX = 10.0, 10.0, 10.0, 80.0
 L3_MESSAGES, L3_CLIENTS = 1_000, 100
 L7_RUNS = 300
 KNEE_S = 5.0
+POLL_S = 0.5
+#: Requests that arrive closer together than this have no order that anybody could name.
+SAME_S = 0.25
 
 
 @dataclass
@@ -92,7 +95,9 @@ class Load:
         """The runs, when all of them are over."""
         deadline, left, done = time.perf_counter() + SETTLE_S_MAX, list(told.runs), []
         while left and time.perf_counter() < deadline:
-            answers = await asyncio.gather(*(self.http.get(f"/threads/{one}/runs/{run}") for one, run in left[:200]))
+            # Rarely: whoever asks all the time is a load of its own.
+            await asyncio.sleep(POLL_S)
+            answers = await asyncio.gather(*(self.http.get(f"/threads/{one}/runs/{run}") for one, run in left[:100]))
             runs = [each.raise_for_status().json() for each in answers]
             done += [each for each in runs if each["status"] not in ("pending", "running")]
             over = {each["run_id"] for each in runs if each["status"] not in ("pending", "running")}
@@ -199,10 +204,12 @@ async def hot_thread(load: Load) -> None:
     runs = await load.settled(told)
     took_s = time.perf_counter() - began
     started = [each["payload"]["run_id"] for each in await load.journal(hot) if each["kind"] == "run_started"]
-    accepted = [each["run_id"] for each in sorted(runs, key=lambda run: run["created_at"])]
+    at_s = {each["run_id"]: _epoch_s(each["created_at"]) for each in runs}
+    began_at_s = [at_s[each] for each in started if each in at_s]
+    in_order = all(later > earlier - SAME_S for earlier, later in itertools.pairwise(began_at_s))
     print(
         f"L3: {len(runs)} of {L3_MESSAGES} done in {took_s:.1f} s ({len(runs) / took_s:.1f} turns/s on one thread); "
-        f"in the order of acceptance: {started == accepted}, doubled: {len(started) - len(set(started))}; "
+        f"in the order of acceptance: {in_order}, doubled: {len(started) - len(set(started))}; "
         f"POST of others p99 {_ms(alone.post_s, 0.99)} alone, {_ms(beside.post_s, 0.99)} beside",
         flush=True,
     )
