@@ -45,7 +45,7 @@ def _attempts(server: DoomedServer, plot: Plot) -> list[int]:
 
 
 async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest(launcher: Launcher) -> None:
-    """A call that ends in time is recorded and never made again; another is made again, or in doubt if it is `once` (F27)."""
+    """A call that ends in time is recorded and never made again; another is made again, or in doubt if `once` (F27)."""
     async with asyncio.TaskGroup() as group:
         finished = group.create_task(_stop(launcher, "refund", WITHIN_GRACE_MS, signal.SIGTERM))
         repeated = group.create_task(_stop(launcher, "email_customer", BEYOND_GRACE_MS, signal.SIGTERM))
