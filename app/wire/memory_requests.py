@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
 import memory
 from app.request import BodyRefused
@@ -179,7 +179,7 @@ def question_of(body: RecallQuestion, tenant_id: str, now: datetime) -> Question
 
 
 def selector_of(source: SourceSelector) -> Selector:
-    """The selector. Raises BodyRefused for one that names nothing: it would match every source."""
+    """The selector. Raises BodyRefused for one that names nothing (every source), or that no origin can be."""
     selector = Selector(
         thread_ref=source.thread_ref,
         run_ref=source.run_ref,
@@ -189,13 +189,15 @@ def selector_of(source: SourceSelector) -> Selector:
     )
     if not selector.parts():
         raise BodyRefused("$.source", "names nothing")
+    _placed("$", lambda: _origin_of(Source(**to_builtins(source))))
     return selector
 
 
 def forget_of(body: Erase) -> Forget:
     """What to erase. Raises BodyRefused when it is nothing or two things."""
-    if body.thread is not None and body.source is not None:
-        raise BodyRefused("$.thread", "does not go with a source; give one of the two")
+    named = (body.namespace, body.subject, body.thread, body.source)
+    if sum(each is not None for each in named) + body.tenant != 1:
+        raise BodyRefused("$", "names none or several of namespace, subject, thread, source and tenant")
     source = None if body.source is None else selector_of(body.source)
     if body.thread is not None:
         source = Selector(thread_ref=body.thread)

@@ -38,11 +38,11 @@ async def tell(api: Api, key: str, *items: dict[str, Any], headers: dict[str, st
         ("POST", "/memories/recall", {"query": "tea", "namespace": [], "filter": {"kind": []}}, "$.filter.kind"),
         ("POST", "/memories/recall", {"query": "tea", "namespace": [], "kinds": []}, "$.kinds"),
         ("POST", "/memories/recall", {"query": "tea", "namespace": [], "limit": 201}, "$.limit"),
-        ("POST", "/memories/erase", {}, "$.selector"),
-        ("POST", "/memories/erase", {"subject": "Ada", "tenant": True}, "$.selector"),
+        ("POST", "/memories/erase", {}, "$"),
+        ("POST", "/memories/erase", {"subject": "Ada", "tenant": True}, "$"),
         ("POST", "/memories/erase", {"namespace": []}, "$.namespace"),
         ("POST", "/memories/erase", {"source": {}}, "$.source"),
-        ("POST", "/memories/erase", {"thread": "t", "source": {"actor": "Ada"}}, "$.thread"),
+        ("POST", "/memories/erase", {"thread": "t", "source": {"actor": "Ada"}}, "$"),
         ("POST", "/memories/quarantine", {"source": {}, "reason": "odd"}, "$.source"),
         ("GET", "/memories", None, "namespace"),
         ("GET", "/memories?namespace=[1]", None, "namespace"),
@@ -167,6 +167,29 @@ async def test_the_trust_of_an_operator_needs_an_admins_key(api: Api) -> None:
     answer = await api.call("POST", "/memories", runner, json={"items": [ITEM | {"trust": "operator"}]})
 
     assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("actor", ["", " ", "a\0b", "a" * 257])
+async def test_a_source_that_no_memory_can_have_is_refused(api: Api, admin: str, actor: str) -> None:
+    """A quarantine and an erasure by it would match nothing and look like a success."""
+    source = {"source": {"actor": actor}}
+
+    kept_apart = await api.call("POST", "/memories/quarantine", admin, json=source | {"reason": "no"})
+    erased = await api.call("POST", "/memories/erase", admin, json=source)
+
+    for answer in (kept_apart, erased):
+        assert (answer.status_code, answer.json()["path"]) == (422, "$.source.actor")
+
+
+@pytest.mark.parametrize("body", [{}, {"subject": "a", "thread": "t"}, {"thread": "t", "source": {"actor": "a"}}])
+async def test_an_erasure_of_nothing_or_of_two_things_names_the_choices(
+    api: Api, admin: str, body: dict[str, object]
+) -> None:
+    """All that a client can choose from, and nothing that it cannot send."""
+    answer = await api.call("POST", "/memories/erase", admin, json=body)
+
+    assert (answer.status_code, answer.json()["path"]) == (422, "$")
+    assert "namespace, subject, thread, source and tenant" in answer.json()["detail"]
 
 
 async def test_a_source_is_kept_apart_and_released(api: Api, admin: str) -> None:
