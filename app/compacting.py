@@ -11,15 +11,16 @@ from sqlalchemy import Connection
 from app.access import Caller
 from app.receipts import RequestKey
 from app.repeating import repeatable
+from app.request import BodyRefused
 from app.resources import Resources
-from app.wire.compactions import NewCompaction, ShownCompaction
-from compaction import Compaction, CompactionService
+from app.wire.compactions import NewCompaction, PolicyBody, ShownCompaction, policy_of
+from compaction import Compaction, CompactionService, Policy, named_policy
 from state import NotFound
 from state.numbered import find_numbered
 from state.tasks import find_named
 from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
 
-__all__ = ["compact", "service_of", "thread_id_of"]
+__all__ = ["compact", "policy_asked_for", "service_of", "thread_id_of"]
 
 #: How long a request waits for a compaction that another process performs, or that waits for a run (seconds).
 WAIT_S = 60.0
@@ -46,6 +47,16 @@ async def thread_id_of(resources: Resources, number: int) -> str:
     return await resources.database.read(query)
 
 
+def policy_asked_for(connection: Connection, tenant_id: str, asked: PolicyBody | str | None) -> Policy:
+    """The policy as it was written, or as the tenant keeps it by this name. Raises BodyRefused for a name of none."""
+    if not isinstance(asked, str):
+        return policy_of(asked)
+    try:
+        return named_policy(connection, tenant_id, asked)
+    except NotFound as error:
+        raise BodyRefused("$.policy", f"there is no compaction policy {asked!r}") from error
+
+
 async def compact(
     resources: Resources, caller: Caller, thread_id: str, wish: NewCompaction, key: RequestKey | None
 ) -> Response[bytes]:
@@ -54,9 +65,15 @@ async def compact(
     Raises NotFound, KeyReused, BodyRefused.
     """
     # A key of this route's own: the same Idempotency-Key may stand for another request on another route.
-    order = wish.order(f"http:{secrets.token_hex(16) if key is None else key.key}", f"key:{caller.key_id}")
+    name = f"http:{secrets.token_hex(16) if key is None else key.key}"
+
+    if not isinstance(wish.policy, str):
+        # Refused before its key is taken: the same key may come again with a better one.
+        policy_of(wish.policy)
 
     async def act() -> tuple[int, bytes]:
+        policy = await resources.database.read(partial(policy_asked_for, tenant_id=caller.tenant_id, asked=wish.policy))
+        order = wish.order(name, f"key:{caller.key_id}", policy)
         if wish.dry_run:
             summariser = summariser_of(resources.wired.desk, order.summariser)
             preview = await service_of(resources).compactions.preview(caller.tenant_id, thread_id, order, summariser)

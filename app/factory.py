@@ -22,6 +22,7 @@ from app.resources import Resources
 from app.routes import (
     assistants,
     compaction_jobs,
+    compaction_policies,
     compactions,
     drops,
     durability,
@@ -86,6 +87,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *tasks.ROUTES,
             *compactions.ROUTES,
             *compaction_jobs.ROUTES,
+            *compaction_policies.ROUTES,
             *views.ROUTES,
             *drops.ROUTES,
             *extra_routes,

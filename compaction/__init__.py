@@ -2,8 +2,8 @@
 
 `CompactionService` has the verbs: order a compaction (`compactions.begin`, the same key is the same compaction),
 perform it (`compactions.perform`, may be repeated by anybody), look at views and move them back (`views`), page, search
-and export what is gone (`drops`), verify ledgers, erase. All rows are in the state database, under this package's own
-migrations.
+and export what is gone (`drops`), keep policies by name (`policies`), verify ledgers, erase. All rows are in the
+state database, under this package's own migrations.
 
 Below it are rules without I/O: make a `Situation` of a thread's messages, plan it, `compact` it; the `Proposal` is
 committed in one transaction: the segment, its ledger, the promotions, and the move of the view. A model is a
@@ -53,6 +53,7 @@ from compaction.looking import Drops, DropSource, FoundDrop
 from compaction.migrations import current_revision, head_revision, migrate
 from compaction.performing import HOLD_S
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+from compaction.policies import Policies, named_policy
 from compaction.policy import Policy
 from compaction.promotion import Promotion
 from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
@@ -64,6 +65,7 @@ from compaction.records import (
     CompactionStatus,
     Drop,
     DropFilter,
+    KeptPolicy,
     KeptView,
     Order,
     QueuedPromotion,
@@ -140,6 +142,7 @@ __all__ = [
     "History",
     "HoldLost",
     "Item",
+    "KeptPolicy",
     "KeptView",
     "Ledger",
     "LedgerCheck",
@@ -158,6 +161,7 @@ __all__ = [
     "Place",
     "Plan",
     "PlanOutdated",
+    "Policies",
     "Policy",
     "Position",
     "Preview",
@@ -218,6 +222,7 @@ __all__ = [
     "head_revision",
     "histories",
     "migrate",
+    "named_policy",
     "plan_compaction",
     "read_loaded",
     "read_standing",

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from compaction.erasing import ErasedCounts, erase_entries
 from compaction.looking import Drops
+from compaction.policies import Policies
 from compaction.service import Compactions
 from compaction.store import orders
 from compaction.summary import TokenCounter, estimate_tokens
@@ -31,6 +32,7 @@ class CompactionService:
         self.compactions = Compactions(database, count, now)
         self.views = Views(database, self.compactions.count_message, now)
         self.drops = Drops(database, count, self.compactions.count_message)
+        self.policies = Policies(database, now)
 
     async def verify(self, tenant_id: str, compaction_id: str) -> LedgerCheck:
         """Whether a compaction's ledger is what was sealed, and all that its entries hold, by the log alone.

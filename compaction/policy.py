@@ -13,8 +13,12 @@ SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX = 200, 2_000
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a thread is compacted. Token counts are those of the counter that the caller brings."""
+    """How a thread is compacted. Token counts are those of the counter that the caller brings.
 
+    A policy that a tenant has kept has its `name`, and the `version` under which these values stand for ever.
+    """
+
+    name: str | None = None
     version: int = 1
     keep_last_turns: int = 4  #: turns that stay verbatim; at least 1, the turn that triggered
     keep_first_request: bool = True

@@ -22,6 +22,7 @@ __all__ = [
     "CompactionStatus",
     "Drop",
     "DropFilter",
+    "KeptPolicy",
     "KeptView",
     "Order",
     "QueuedPromotion",
@@ -125,6 +126,16 @@ class KeptView(msgspec.Struct, frozen=True, kw_only=True):
     head_seq: int = 0  #: the thread's last entry when it was made
     requested_by: str = ""
     created_at: datetime | None = None  #: None for the view that every thread has from the beginning
+
+
+class KeptPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a tenant's named policy. `policy` bears name and version; None: the name was given up with it."""
+
+    name: str
+    version: int
+    policy: Policy | None
+    requested_by: str
+    created_at: datetime
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ __all__ = [
     "compaction",
     "erasure",
     "ledger_row",
+    "policy",
     "promotion",
     "reply",
     "segment",
@@ -226,6 +227,18 @@ class ErasureRow(Row, table=True):
     role: str
 
 
+class PolicyRow(Row, table=True):
+    """One version of a tenant's named policy; never changed. Without a `policy` the name was given up with it."""
+
+    __tablename__ = "compaction_policy"
+    tenant_id: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    version: int = Field(primary_key=True)
+    policy: bytes | None = _bytes(nullable=True)
+    requested_by: str
+    created_at: int = _big()
+
+
 def _table(model: type[SQLModel]) -> Table:
     return cast(Table, getattr(model, "__table__"))  # noqa: B009
 
@@ -239,6 +252,7 @@ promotion = _table(PromotionRow)
 analysis = _table(AnalysisRow)
 reply = _table(ReplyRow)
 erasure = _table(ErasureRow)
+policy = _table(PolicyRow)
 
 #: Tables whose rows go when their thread goes.
 OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing)

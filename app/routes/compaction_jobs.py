@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app import given
 from app.access import Caller, Scope, needs
 from app.answers import json_answer
-from app.compacting import service_of, thread_id_of
+from app.compacting import policy_asked_for, service_of, thread_id_of
 from app.cursors import Cursor, Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize, cut
 from app.path_ids import uuid_of
@@ -73,16 +73,17 @@ async def create_job(
     """Compact the threads of the tenant that a filter names, in the background."""
     receipt = None if request_key is None else request_key.receipt(_answer)
     now_us = resources.wired.now_us()
-    new = NewTask(
-        tenant_id=caller.tenant_id,
-        kind=COMPACT_MANY,
-        key=new_id(now_us),
-        payload=msgspec.to_builtins(data.payload(f"key:{caller.key_id}")),
-    )
 
     def unit(connection: Connection) -> Task | Reply:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply
+        policy = policy_asked_for(connection, caller.tenant_id, data.policy)
+        new = NewTask(
+            tenant_id=caller.tenant_id,
+            kind=COMPACT_MANY,
+            key=new_id(now_us),
+            payload=msgspec.to_builtins(data.payload(f"key:{caller.key_id}", policy)),
+        )
         task = add_task(connection, new, now_us)
         record(connection, caller.tenant_id, receipt, task)
         return task

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.wire.compactions import PolicyBody, policy_of
-from compaction import SummariserKind
+from app.wire.compaction_policies import PolicyName
+from app.wire.compactions import PolicyBody
+from compaction import Policy, SummariserKind
 from state.entry import Failure
 from state.tasks import Task
 from workers.compaction_job import JobPayload, JobProgress
@@ -29,19 +30,19 @@ class NewCompactionJob(Struct, forbid_unknown_fields=True, kw_only=True):
     """A job over many threads.
 
     `prompt_tokens_max` bounds what models are shown over all threads together: the job ends before it would be passed.
-    It bounds each thread's compaction too, where the policy allows more.
+    It bounds each thread's compaction too, where the policy allows more. `policy` is a policy, or the name of one
+    under `/compaction-policies`, whose values now are those of the whole job.
     """
 
     filter: JobFilter = msgspec.field(default_factory=JobFilter)
-    policy: PolicyBody | None = None
+    policy: PolicyBody | PolicyName | None = None
     summariser: Literal["extractive", "model"] = "extractive"
     dry_run: bool = False
     concurrency: Annotated[int, Meta(ge=1, le=CONCURRENCY_MAX)] = 4
     prompt_tokens_max: Annotated[int, Meta(ge=0, le=10**12)] | None = None
 
-    def payload(self, requested_by: str) -> JobPayload:
-        """What the job's task is given."""
-        policy = policy_of(self.policy)
+    def payload(self, requested_by: str, policy: Policy) -> JobPayload:
+        """What the job's task is given, by the policy that is asked for."""
         if self.prompt_tokens_max is not None:
             bound = min(policy.prompt_tokens_max, self.prompt_tokens_max)
             policy = msgspec.structs.replace(policy, prompt_tokens_max=bound)
@@ -115,7 +116,7 @@ class ShownJob(Struct, kw_only=True):
             concurrency=job.concurrency,
             prompt_tokens_max=job.prompt_tokens_max,
             filter={"status": job.status, "metadata": job.metadata, "thread_ids": job.thread_ids},
-            policy=msgspec.to_builtins(job.policy),
+            policy=msgspec.to_builtins(job.policy, order="deterministic"),
             progress=None if progress is None else ShownProgress.of(progress),
             attempts=task.attempts,
             error=task.failure,

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from app.request import BodyRefused
+from app.wire.compaction_policies import PolicyName
 from compaction import Compaction, Order, Policy, Preview, SummariserKind, totals_of
 
 __all__ = [
@@ -62,19 +63,20 @@ class NewCompaction(Struct, forbid_unknown_fields=True, kw_only=True):
     """A compaction to be made.
 
     `summariser` is `extractive` (excerpts, no model takes part) or `model` (the server's model, and excerpts where it
-    fails). `dry_run` does the whole work and writes nothing. `wait` answers when it is over.
+    fails). `dry_run` does the whole work and writes nothing. `wait` answers when it is over. `policy` is a policy, or
+    the name of one under `/compaction-policies`.
     """
 
-    policy: PolicyBody | None = None
+    policy: PolicyBody | PolicyName | None = None
     summariser: Literal["extractive", "model"] = "extractive"
     dry_run: bool = False
     wait: bool = False
 
-    def order(self, key: str, requested_by: str) -> Order:
-        """The order, under this key."""
+    def order(self, key: str, requested_by: str, policy: Policy) -> Order:
+        """The order, under this key and by the policy that is asked for."""
         return Order(
             key=key,
-            policy=policy_of(self.policy),
+            policy=policy,
             summariser=SummariserKind(self.summariser),
             requested_by=requested_by,
         )
@@ -197,7 +199,7 @@ class ShownCompaction(Struct, kw_only=True):
             rejections=[ShownRejection(each.strategy, str(each.reason), each.detail) for each in done.rejections],
             error_code=done.error_code,
             error=done.error,
-            policy=msgspec.to_builtins(done.policy),
+            policy=msgspec.to_builtins(done.policy, order="deterministic"),
             requested_by=done.requested_by,
             created_at=done.created_at,
             committed_at=done.committed_at,
@@ -235,7 +237,7 @@ class ShownCompaction(Struct, kw_only=True):
             rejections=[ShownRejection(each.strategy, str(each.reason), each.detail) for each in rejections],
             error_code=str(refusal.reason) if refusal else None,
             error=None,
-            policy=msgspec.to_builtins(order.policy),
+            policy=msgspec.to_builtins(order.policy, order="deterministic"),
             requested_by=order.requested_by,
             created_at=None,
             committed_at=None,

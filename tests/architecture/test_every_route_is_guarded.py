@@ -28,6 +28,7 @@ THREAD_TEST = f"{HTTP}/test_threads_tenants.py::test_a_foreign_id_looks_like_one
 RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that_never_was"
 COMPACTION_TEST = f"{HTTP}/test_compactions_tenants.py::test_a_foreign_compaction_looks_like_one_that_never_was"
 JOB_TEST = f"{HTTP}/test_compaction_jobs.py::test_a_foreign_job_looks_like_one_that_never_was"
+POLICY_TEST = f"{HTTP}/test_compaction_policies.py::test_a_foreign_policy_looks_like_one_that_never_was"
 TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
@@ -99,6 +100,9 @@ TENANT_TESTS = {
     "GET /threads/{thread_id}/drops": COMPACTION_TEST,
     "POST /threads/{thread_id}/pins": COMPACTION_TEST,
     "GET /drops/{drop_id}/source": COMPACTION_TEST,
+    "GET /compaction-policies/{name}": POLICY_TEST,
+    "PUT /compaction-policies/{name}": POLICY_TEST,
+    "DELETE /compaction-policies/{name}": POLICY_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,
     "GET /runs/{run_id}/recalls": THREAD_TEST,
     "GET /threads/{thread_id}/runs/{run_id}/recalls": THREAD_TEST,

@@ -1,0 +1,82 @@
+"""Policies that a tenant keeps by name, and refers to where it orders compactions."""
+
+from typing import Annotated
+
+from litestar import Response, delete, get, put
+from litestar.openapi import ResponseSpec
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec import Meta, Struct
+
+from app import given
+from app.access import Scope, needs
+from app.answers import json_answer
+from app.compacting import service_of
+from app.cursors import Cursor, Listing
+from app.pages import PAGE_SIZE, CursorText, PageSize
+from app.wire.compaction_policies import ShownPolicy, check_policy_name
+from app.wire.compactions import PolicyBody, policy_of
+
+__all__ = ["ROUTES", "PolicyPage"]
+
+PUT = {
+    200: ResponseSpec(ShownPolicy, description="It has these values already.", generate_examples=False),
+    201: ResponseSpec(ShownPolicy, description="A new version.", generate_examples=False),
+}
+Version = Annotated[
+    Annotated[int, Meta(ge=1, le=2**31 - 1)] | None,
+    QueryParameter(name="version", description="Its values in this version; without it, the newest."),
+]
+
+
+class PolicyPage(Struct):
+    """Policies by their names, each in its newest version, and the cursor to the page behind."""
+
+    items: list[ShownPolicy]
+    next: str | None
+
+
+@get("/compaction-policies", opt=needs(Scope.READ))
+async def list_policies(
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+) -> PolicyPage:
+    """The tenant's policies in the order of their names."""
+    listing = Listing(caller.tenant_id, "compaction-policies", {})
+    after = "" if cursor is None else str(sealer.open(cursor, listing).position[0])
+    found = await service_of(resources).policies.of_tenant(caller.tenant_id, after_name=after, count_max=limit + 1)
+    last = found[limit - 1].name if len(found) > limit else None
+    return PolicyPage(
+        items=[ShownPolicy.of(each) for each in found[:limit]],
+        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+    )
+
+
+@get("/compaction-policies/{name:str}", opt=needs(Scope.READ))
+async def read_policy(
+    name: FromPath[str], caller: given.Caller, resources: given.Resources, version: Version = None
+) -> ShownPolicy:
+    """What the name stands for. An earlier version can be read for ever, also when the name was given up."""
+    return ShownPolicy.of(await service_of(resources).policies.get(caller.tenant_id, name, version))
+
+
+@put("/compaction-policies/{name:str}", opt=needs(Scope.ADMIN), status_code=200, responses=PUT)
+async def put_policy(
+    name: FromPath[str], data: JSONBody[PolicyBody], caller: given.Caller, resources: given.Resources
+) -> Response[bytes]:
+    """Have the name stand for these values. Compactions and jobs that were ordered keep theirs."""
+    kept, is_new = await service_of(resources).policies.put(
+        caller.tenant_id, check_policy_name(name), policy_of(data, "$"), requested_by=f"key:{caller.key_id}"
+    )
+    return json_answer(ShownPolicy.of(kept), status_code=201 if is_new else 200)
+
+
+@delete("/compaction-policies/{name:str}", opt=needs(Scope.ADMIN), status_code=204)
+async def delete_policy(name: FromPath[str], caller: given.Caller, resources: given.Resources) -> None:
+    """Give the name up. What it stood for stays readable by version; put again, it gets the next number."""
+    await service_of(resources).policies.give_up(caller.tenant_id, name, requested_by=f"key:{caller.key_id}")
+
+
+ROUTES = [list_policies, read_policy, put_policy, delete_policy]

@@ -1,0 +1,94 @@
+"""Policies that a tenant keeps by name. A version stands for the same values for ever, also after the name is gone."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import msgspec
+from sqlalchemy import Connection
+
+from compaction.policy import Policy
+from compaction.records import KeptPolicy
+from compaction.store import policies
+from state import Database, NotFound, to_us
+
+__all__ = ["Policies", "named_policy"]
+
+#: Versions that others may make between our reading and our writing before it is a fault of ours.
+ATTEMPTS_MAX = 20
+WHAT = "Compaction policy"
+
+
+class Policies:
+    """The verbs over named policies. A tenant's name does not exist for another tenant (NotFound)."""
+
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._database, self._now = database, now
+
+    async def put(
+        self, tenant_id: str, name: str, policy: Policy, *, requested_by: str = ""
+    ) -> tuple[KeptPolicy, bool]:
+        """Have the name stand for these values; with whether that is a new version. The same values are the same one.
+
+        Compactions that were ordered keep the values that they were ordered with.
+        """
+
+        def unit(connection: Connection) -> tuple[KeptPolicy, bool]:
+            for _ in range(ATTEMPTS_MAX):
+                newest = policies.find_policy(connection, tenant_id, name)
+                if newest is not None and newest.policy == _named(policy, name, newest.version):
+                    return newest, False
+                number = 1 if newest is None else newest.version + 1
+                made = self._add(connection, tenant_id, name, number, _named(policy, name, number), requested_by)
+                if made is not None:
+                    return made, True
+            raise RuntimeError(f"no version of the policy {name!r} was free in {ATTEMPTS_MAX} attempts")
+
+        return await self._database.write(unit, repeatable=True)
+
+    async def get(self, tenant_id: str, name: str, version: int | None = None) -> KeptPolicy:
+        """What the name stands for now, or stood for in a version, which outlives the name. Raises NotFound."""
+        return await self._database.read(lambda connection: _found(connection, tenant_id, name, version))
+
+    async def of_tenant(self, tenant_id: str, *, after_name: str = "", count_max: int = 50) -> list[KeptPolicy]:
+        """The tenant's policies in the order of their names; `after_name` is the last name of the page before."""
+        return await self._database.read(
+            lambda connection: policies.list_policies(connection, tenant_id, after_name=after_name, count_max=count_max)
+        )
+
+    async def give_up(self, tenant_id: str, name: str, *, requested_by: str = "") -> None:
+        """Have the name stand for nothing; put again, it goes on with the next number. Raises NotFound."""
+
+        def unit(connection: Connection) -> None:
+            for _ in range(ATTEMPTS_MAX):
+                number = _found(connection, tenant_id, name, None).version + 1
+                if self._add(connection, tenant_id, name, number, None, requested_by) is not None:
+                    return
+            raise RuntimeError(f"no version of the policy {name!r} was free in {ATTEMPTS_MAX} attempts")
+
+        await self._database.write(unit)
+
+    def _add(
+        self, connection: Connection, tenant_id: str, name: str, version: int, policy: Policy | None, by: str
+    ) -> KeptPolicy | None:
+        now = self._now()
+        kept = KeptPolicy(name=name, version=version, policy=policy, requested_by=by, created_at=now)
+        return policies.add_version(connection, tenant_id, kept, to_us(now))
+
+
+def named_policy(connection: Connection, tenant_id: str, name: str) -> Policy:
+    """What the tenant's name stands for now, in a transaction of the caller's. Raises NotFound."""
+    found = policies.find_policy(connection, tenant_id, name)
+    if found is None or found.policy is None:
+        raise NotFound(WHAT, name)
+    return found.policy
+
+
+def _named(policy: Policy, name: str, version: int) -> Policy:
+    return msgspec.structs.replace(policy, name=name, version=version)
+
+
+def _found(connection: Connection, tenant_id: str, name: str, version: int | None) -> KeptPolicy:
+    found = policies.find_policy(connection, tenant_id, name, version)
+    if found is None or found.policy is None:
+        raise NotFound(WHAT, name)
+    return found
