@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from state import (
+    TURN_READER_COUNT,
     Claim,
     Database,
     Hand,
@@ -80,7 +81,7 @@ class Bench:
             enrol(connection, "bench", 3600, "{}")
         engine.dispose()
         self.model = InstantModel(STEP_COUNT)
-        self.database = Database.open(url)
+        self.database = Database.open(url, reader_count=TURN_READER_COUNT)
         self.desk = Desk(
             database=self.database,
             journal=Journal(self.database),

@@ -15,7 +15,7 @@ from state.claims import (
     own,
     read_inbox,
 )
-from state.database import Database
+from state.database import READER_COUNT, TURN_READER_COUNT, Database
 from state.engine import is_sqlite, open_engine
 from state.entry import (
     Entry,
@@ -134,9 +134,11 @@ __all__ = [
     "FAR_US",
     "MOVES",
     "RATE_WINDOW_S",
+    "READER_COUNT",
     "ROOT",
     "SETTLED",
     "SORTS",
+    "TURN_READER_COUNT",
     "Acceptance",
     "AdvisoryLocks",
     "AlreadyAnswered",

@@ -16,9 +16,11 @@ from state.errors import DatabaseAway
 from state.outage import is_away
 from state.writer import Writer
 
-__all__ = ["Database"]
+__all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
 
+#: Reading connections of a process with requests to answer, and of one that only moves runs.
 READER_COUNT = 4
+TURN_READER_COUNT = 2
 #: Writing connections: SQLite has one writer; PostgreSQL commits two batches side by side.
 POSTGRESQL_WRITER_COUNT = 2
 T = TypeVar("T")
@@ -30,25 +32,27 @@ class Database:
     No connection is ever held while a tool or a model runs, and none is checked out by a task that can be cancelled.
     """
 
-    def __init__(self, write_engine: Engine, read_engine: Engine, *, writer_count: int) -> None:
+    def __init__(self, write_engine: Engine, read_engine: Engine, *, writer_count: int, reader_count: int) -> None:
         self.url = write_engine.url
         self._write_engine = write_engine
         self._read_engine = read_engine
         self._writers = [Writer(write_engine, f"threadmark-writer-{number}") for number in range(writer_count)]
         self._turns = itertools.count()
-        self._readers = ThreadPoolExecutor(READER_COUNT, thread_name_prefix="threadmark-reader")
+        self._reader_count = reader_count
+        self._readers = ThreadPoolExecutor(reader_count, thread_name_prefix="threadmark-reader")
         self._local = threading.local()
         self._opened: set[Connection] = set()
         self.read_count = 0
 
     @classmethod
-    def open(cls, url: str, *, synchronous: str = "FULL") -> "Database":
+    def open(cls, url: str, *, synchronous: str = "FULL", reader_count: int = READER_COUNT) -> "Database":
         """Open `url` (`sqlite:///path`, `postgresql://…`); tables are there already (see `state.migrate`)."""
         make_url(normal_url(url))
         return cls(
             open_engine(url, write=True, synchronous=synchronous),
             open_engine(url, write=False, synchronous=synchronous),
             writer_count=1 if is_sqlite(url) else POSTGRESQL_WRITER_COUNT,
+            reader_count=reader_count,
         )
 
     @property
@@ -59,7 +63,7 @@ class Database:
     @property
     def connection_count_max(self) -> int:
         """The most connections that this object holds at once."""
-        return len(self._writers) + READER_COUNT
+        return len(self._writers) + self._reader_count
 
     async def write(self, unit: Callable[[Connection], T], *, thread: int | None = None, repeatable: bool = False) -> T:
         """The result of `unit` after its commit; a unit that raises is undone alone.

@@ -13,6 +13,8 @@ from sqlalchemy import Engine
 import compaction
 from memory import Recollection
 from state import (
+    READER_COUNT,
+    TURN_READER_COUNT,
     AdvisoryLocks,
     Database,
     FileLocks,
@@ -125,7 +127,9 @@ async def open_resources(
         stack.callback(engine.dispose)
         refuse_transaction_pooling(engine)
         _check_schema(engine)
-        database = Database.open(settings.state_database_url)
+        database = Database.open(
+            settings.state_database_url, reader_count=READER_COUNT if with_readers else TURN_READER_COUNT
+        )
         stack.push_async_callback(database.close)
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
         stack.push_async_callback(model.close)
