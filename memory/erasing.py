@@ -19,6 +19,7 @@ from memory.statements import chunks, enqueue, known_namespaces, rows
 from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, quarantine, succession
 from memory.tables_jobs import erasure, outbox, recall_log, tombstone
 from memory.text import folded
+from memory.twins import turns_of, with_turns
 from memory.values import canonical, load
 
 __all__ = [
@@ -81,6 +82,9 @@ def counted(connection: Connection, tenant_id: str, what: Forget) -> dict[str, i
     """What an erasure would remove now: a dry run."""
     wanted = named(tenant_id, what)
     roots = select(assertion.c.root_id).where(wanted).distinct()
+    if what.expired_by is None:
+        wanted = or_(wanted, assertion.c.root_id.in_(turns_of(roots)))
+        roots = select(assertion.c.root_id).where(wanted).distinct()
     counts = {
         "assertions": select(func.count()).select_from(assertion).where(wanted),
         "evidence": select(func.count()).select_from(evidence).where(evidence.c.root_id.in_(roots)),
@@ -93,11 +97,14 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is None:
         return []
-    wanted = named(tenant_id, forget_of(load(row["selector"])))
+    what = forget_of(load(row["selector"]))
+    wanted = named(tenant_id, what)
     first = rows(connection, select(assertion.c.root_id).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT))
     if not first:
         return []
     roots = sorted({each["root_id"] for each in first})
+    if what.expired_by is None:
+        roots = with_turns(connection, roots)
     # With a statement go all its versions: they say the same words.
     versions = rows(
         connection, select(assertion.c.assertion_id, assertion.c.number).where(assertion.c.root_id.in_(roots))

@@ -118,6 +118,24 @@ async def test_a_person_is_erased_as_subject_and_as_speaker(memory: Recollection
     assert await texts(memory, "said cat") == ["Bob said that"]
 
 
+async def test_the_raw_turn_of_an_erased_fact_goes_with_it(memory: Recollection, tmp_path: Path) -> None:
+    """Erased by subject: the words of the message that said it are kept as a turn too, which names nobody."""
+    await remembered(
+        memory,
+        draft(f"my sister moved to {SECRET}", kind=TURN, origin=moment(2, actor="Bob"), at=NOW),
+        draft("and now for something else", kind=TURN, origin=moment(3, actor="Bob"), at=NOW),
+        city(SECRET, origin=moment(2, actor="Bob")),
+    )
+    subject = Forget(subject=str(city(SECRET).subject))
+    preview = await memory.erase(subject, tenant_id="acme", now=NOW, dry_run=True)
+
+    erasure = await memory.erase(subject, tenant_id="acme", now=NOW)
+
+    assert erasure.counts["assertions"] == preview.counts["assertions"] == 2
+    assert files_with(tmp_path, SECRET) == []
+    assert await texts(memory, "something else?") == ["and now for something else"]
+
+
 async def test_an_erasure_that_was_interrupted_is_taken_up(tmp_path: Path) -> None:
     """With the index down the database is erased at once, recall tells nothing, and the job ends after it is back."""
     url = f"sqlite:///{tmp_path}/memory.db"

@@ -1,0 +1,40 @@
+"""Twins: the raw turn that was kept of a message, beside what was extracted from the same message.
+
+A turn has no subject of its own. Whoever erases what was said about somebody erases the message's own words too, or
+they could be recalled word for word.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, or_, select
+
+from memory.assertion import TURN
+from memory.statements import chunks
+from memory.tables import assertion, evidence
+
+__all__ = ["turns_of", "with_turns"]
+
+
+def with_turns(connection: Connection, roots: Sequence[str]) -> list[str]:
+    """The statements with these roots, and the turns of the messages that they come from."""
+    found = set(roots)
+    for part in chunks(list(roots)):
+        found.update(connection.scalars(turns_of(part)))
+    return sorted(found)
+
+
+def turns_of(roots: Any) -> Any:
+    """The roots of turns with a source in the same message as one of `roots` (a list, or a query of one column)."""
+    told, kept = evidence.alias(), evidence.alias()
+    same_message = or_(told.c.message_ref == kept.c.message_ref, told.c.seq == kept.c.seq)
+    return (
+        select(kept.c.root_id)
+        .join(
+            told,
+            and_(told.c.tenant_id == kept.c.tenant_id, told.c.thread_ref == kept.c.thread_ref, same_message),
+        )
+        .join(assertion, assertion.c.root_id == kept.c.root_id)
+        .where(told.c.root_id.in_(roots), assertion.c.kind == TURN)
+        .distinct()
+    )
