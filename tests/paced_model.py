@@ -51,9 +51,9 @@ class PacedModel:
         """Settings of a server that asks this model."""
         return {"THREADMARK_MODEL": "paced", "OPENAI_BASE_URL": self.url, "OPENAI_API_KEY": "none-needed"}
 
-    async def next_call(self) -> PacedCall:
+    async def next_call(self, timeout_s: float = TIMEOUT_S) -> PacedCall:
         """The next request, as soon as there is one."""
-        return await asyncio.wait_for(self._calls.get(), TIMEOUT_S)
+        return await asyncio.wait_for(self._calls.get(), timeout_s)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, then close the connection."""

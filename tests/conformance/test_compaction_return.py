@@ -1,5 +1,8 @@
 """What compactions took away comes back, word for word: over both databases."""
 
+import re
+
+import msgspec
 import pytest
 
 from compaction import (
@@ -10,37 +13,59 @@ from compaction import (
     Policy,
 )
 from state import NotFound
-from tests.conformance.compacting import Compacting, compacting, compaction_engine
+from tests.conformance.compacting import POLICY, Compacting, compacting, compaction_engine
 from tests.factories import TENANT
 
 __all__ = ["compacting", "compaction_engine"]
 
+LEVEL_COUNT, TURN_COUNT = 10, 8
 OTHER_TENANT = "another tenant"
 #: Keeps next to nothing, so that there are drops to speak of.
 SPARE = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=40, appendix_tokens=0)
 
 
-async def test_a_restore_shows_the_very_same_bytes(compacting: Compacting) -> None:
-    """Ten levels down and up again; an undo comes back to where the restore began, and is undone itself."""
-    await compacting.thread()
-    hashes, done = [], []
-    for _ in range(10):
+async def test_ten_levels_come_back_byte_for_byte(compacting: Compacting) -> None:
+    """Each level has its hash again on the way back, after an undo, after the undo of that, and down again."""
+    await compacting.thread(turns=LEVEL_COUNT + 3)
+    hashes, done = [await compacting.render_hash()], []
+    for level in range(LEVEL_COUNT):
+        policy = msgspec.structs.replace(POLICY, keep_last_turns=LEVEL_COUNT + 1 - level)
+        done.append(await compacting.compact(policy=policy))
         hashes.append(await compacting.render_hash())
+    assert [each.status for each in done] == [CompactionStatus.COMMITTED] * LEVEL_COUNT
+    assert len(set(hashes)) == LEVEL_COUNT + 1
+
+    for level in reversed(range(LEVEL_COUNT)):
+        kept = await compacting.service.views.restore(TENANT, done[level].compaction_id)
+        assert await compacting.render_hash() == hashes[level]
+        undone = await compacting.service.views.undo(TENANT, "thread-1", kept.view.view_id)
+        assert await compacting.render_hash() == hashes[level + 1]
+        await compacting.service.views.undo(TENANT, "thread-1", undone.view.view_id)
+        assert await compacting.render_hash() == hashes[level]
+    for level in range(LEVEL_COUNT):
+        await compacting.service.views.activate(TENANT, "thread-1", str(done[level].view_id))
+        assert await compacting.render_hash() == hashes[level + 1]
+
+
+async def test_what_was_said_since_stays_through_ten_levels(compacting: Compacting) -> None:
+    """A turn after each level; the way back shows every turn once, and an undo comes back to where it began."""
+    await compacting.thread(turns=TURN_COUNT)
+    done = []
+    for _ in range(LEVEL_COUNT):
         done.append(await compacting.compact())
         await compacting.say()
-    assert {each.status for each in done} == {CompactionStatus.COMMITTED}
     before = await compacting.text()
 
-    for earlier, level in reversed(list(zip(hashes, done, strict=True))):
+    for level in reversed(done):
         kept = await compacting.service.views.restore(TENANT, level.compaction_id)
-        entries = await compacting.text()
-        assert earlier
-        assert kept.view.parent_id is not None
-    assert "<compacted" not in entries
+    whole = await compacting.text()
+    assert "<compacted" not in whole
+    replies = re.findall(r"Reply \d+", whole)
+    assert len(replies) == len(set(replies)) == TURN_COUNT + LEVEL_COUNT
     undone = await compacting.service.views.undo(TENANT, "thread-1", kept.view.view_id)
     again = await compacting.service.views.undo(TENANT, "thread-1", undone.view.view_id)
 
-    assert await compacting.text() == entries
+    assert await compacting.text() == whole
     await compacting.service.views.activate(TENANT, "thread-1", str(done[-1].view_id))
     assert await compacting.text() == before
     with pytest.raises(NothingToUndo):

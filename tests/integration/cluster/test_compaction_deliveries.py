@@ -1,0 +1,157 @@
+"""One compaction, delivered five times to two workers of which one is killed: one commit, each chunk answered once."""
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from tests.bad_summarisers import under_headings
+from tests.cluster import Cluster, WorkerProcess
+from tests.compacting import FACTS
+from tests.crash.client import Client
+from tests.paced_model import PacedCall, PacedModel, serve_paced_model
+from tests.servers import PrivateRedis
+from tests.waiting import wait_until
+from workers.redis_link import QUEUE, encode_job
+
+DELIVERY_COUNT = 5
+TURN_COUNT = 6
+FILLER = "Here is what I found so far about the matter, which is plenty and of no great use to anybody. " * 8
+ORDER = {
+    "policy": {"keep_last_turns": 1, "min_gain": 0.0, "chunk_tokens": 500, "appendix_tokens": 2_000, "promote": False},
+    "summariser": "model",
+}
+_LINE = re.compile(r"^\[(\d+)\] \w+ \(\w+\): (.*)$", re.MULTILINE)
+_MARK = re.compile(r"<<<(transcript-[0-9a-f]{16})")
+#: A compaction whose process died is another's after 30 seconds.
+OVER_S = 120.0
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[PacedModel]:
+    """A model that answers when the test lets it."""
+    async with serve_paced_model() as model:
+        yield model
+
+
+@pytest.fixture
+async def cluster(model: PacedModel, postgres_url: str, fleet_redis: PrivateRedis) -> AsyncIterator[Cluster]:
+    """An API process and two workers over databases of their own."""
+    with Cluster(postgres_url, fleet_redis.url, THREADMARK_SERVE_WORKER="no", **model.environment) as cluster:
+        cluster.work(2)
+        cluster.serve()
+        await asyncio.to_thread(cluster.await_all)
+        yield cluster
+
+
+async def talk(client: Client) -> str:
+    """A thread with enough of a past for some chunks."""
+    thread_id = str((await client.post("/threads", {}, idempotency_key="thread"))["thread_id"])
+    for turn in range(TURN_COUNT):
+        said = [
+            {"type": "human", "content": FACTS[turn % len(FACTS)]},
+            {"type": "ai", "content": f"Noted, as case {turn}. {FILLER}"},
+        ]
+        for each in said:
+            body = {"values": {"messages": [each]}}
+            await client.post(f"/threads/{thread_id}/state", body, idempotency_key=f"{turn}-{each['type']}")
+    return thread_id
+
+
+def deliver(redis: PrivateRedis, task_id: str, round_name: str) -> None:
+    """The task's job, as often as a queue that repeats itself brings it."""
+    with redis.client() as client:
+        for number in range(DELIVERY_COUNT):
+            job = {"t": None, "f": "run_task", "a": [task_id], "k": {}, "et": 1}
+            client.set(f"arq:job:{round_name}-{number}", encode_job(job))
+            client.zadd(QUEUE, {f"{round_name}-{number}": 1})
+
+
+async def emptied(redis: PrivateRedis) -> None:
+    """Return when every delivery was taken."""
+    with redis.client() as client:
+        await wait_until(lambda: client.zcard(QUEUE) == 0, description="the queue to be empty", timeout_s=30)
+
+
+def chunk_of(call: PacedCall) -> str:
+    """What names the chunk that the model is asked about."""
+    (mark,) = set(_MARK.findall(str(call.body["messages"])))
+    return str(mark)
+
+
+async def answer(call: PacedCall) -> None:
+    """Every third line of the record, under the headings of the schema."""
+    user = next(each["content"] for each in call.body["messages"] if each["role"] == "user")
+    lines = [f"- [{seq}] {text[:200]}" for seq, text in _LINE.findall(user) if text]
+    await call.say(under_headings(lines[::3] or lines))
+    await call.end()
+
+
+async def test_five_deliveries_two_workers_and_a_death_are_one_compaction(
+    cluster: Cluster, model: PacedModel, fleet_redis: PrivateRedis
+) -> None:
+    """The survivor asks for no chunk whose answer was kept; the question that was open at the death is repeated."""
+    async with Client(cluster.services[0].url, cluster.key) as client:
+        thread_id = await talk(client)
+        path = f"/threads/{thread_id}/compactions"
+        ordered = await asyncio.gather(
+            *(client.post(path, ORDER, idempotency_key="order") for _ in range(DELIVERY_COUNT))
+        )
+        assert len({each["compaction_id"] for each in ordered}) == 1
+        compaction_id = ordered[0]["compaction_id"]
+        (task,) = [each for each in (await client.get("/admin/tasks"))["items"] if each["kind"] == "compact_thread"]
+        deliver(fleet_redis, task["task_id"], "before")
+
+        asked: list[str] = []
+        answered: list[str] = []
+        first = await model.next_call()
+        asked.append(chunk_of(first))
+        await emptied(fleet_redis)
+        await answer(first)
+        answered.append(asked[-1])
+        open_at_death = await model.next_call()
+        asked.append(chunk_of(open_at_death))
+        await asyncio.to_thread((await performer(client, cluster, task["task_id"])).kill)
+        deliver(fleet_redis, task["task_id"], "after")
+
+        done: dict[str, Any] = {}
+        going = asyncio.create_task(finish(model, asked, answered))
+        try:
+
+            async def is_over() -> bool:
+                if going.done():
+                    going.result()
+                done.update(await client.get(f"/compactions/{compaction_id}"))
+                return done["status"] not in ("planned", "summarising")
+
+            await wait_until(is_over, description="the compaction to be over", timeout_s=OVER_S)
+        finally:
+            going.cancel()
+        await emptied(fleet_redis)
+
+        assert (done["status"], done["strategy"], done["shown_ratio"]) == ("committed", "model", 1.0), done
+        assert len(answered) >= 3
+        assert Counter(answered) == Counter(set(answered))
+        assert Counter(asked) == Counter(answered) + Counter([chunk_of(open_at_death)])
+        assert [each["compaction_id"] for each in (await client.get(path))["items"]] == [compaction_id]
+        assert [each["cause"] for each in (await client.get(f"/threads/{thread_id}/views"))["items"]] == ["compaction"]
+        assert (await client.get(f"{path}/verify"))["holds"] is True
+    assert sum(worker.is_running() for worker in cluster.workers) == 1
+
+
+async def performer(client: Client, cluster: Cluster, task_id: str) -> WorkerProcess:
+    """The worker that has the task."""
+    worker_id = (await client.get(f"/admin/tasks/{task_id}"))["worker_id"]
+    return next(worker for worker in cluster.workers if f"-{worker.pid}-" in worker_id)
+
+
+async def finish(model: PacedModel, asked: list[str], answered: list[str]) -> None:
+    """Answer whatever is asked from now on."""
+    while True:
+        call = await model.next_call(OVER_S)
+        asked.append(chunk_of(call))
+        await answer(call)
+        answered.append(asked[-1])
