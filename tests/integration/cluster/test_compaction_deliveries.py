@@ -65,7 +65,7 @@ def deliver(redis: PrivateRedis, task_id: str, round_name: str) -> None:
     """The task's job, as often as a queue that repeats itself brings it."""
     with redis.client() as client:
         for number in range(DELIVERY_COUNT):
-            job = {"t": None, "f": "run_task", "a": [task_id], "k": {}, "et": 1}
+            job: dict[str, Any] = {"t": None, "f": "run_task", "a": [task_id], "k": {}, "et": 1}
             client.set(f"arq:job:{round_name}-{number}", encode_job(job))
             client.zadd(QUEUE, {f"{round_name}-{number}": 1})
 
