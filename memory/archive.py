@@ -10,11 +10,11 @@ from sqlalchemy import Connection, Table, and_, insert, select
 from memory.errors import Refused
 from memory.scope import Scope, namespace_of
 from memory.statements import enqueue, known_namespaces, namespace_id, rows
-from memory.tables import assertion, attribute, evidence, namespace, succession
+from memory.tables import assertion, attribute, evidence, namespace, quarantine, succession
 from memory.tables_jobs import recall_log, tombstone
 from memory.values import canonical, load
 
-__all__ = ["FORMAT", "Imported", "exported", "import_lines"]
+__all__ = ["FORMAT", "Imported", "exported", "exported_tables", "import_lines"]
 
 FORMAT = {"format": "threadmark-memory", "version": 1}
 PAGE_COUNT = 1_000
@@ -26,6 +26,7 @@ _TABLES: dict[str, Table] = {
     "evidence": evidence,
     "succession": succession,
     "recall": recall_log,
+    "quarantine": quarantine,
 }
 
 
@@ -36,6 +37,11 @@ class Imported:
     added: Mapping[str, int]
     known: Mapping[str, int]  #: held already; left as they are
     erased: int  #: ids with a tombstone: they do not come back
+
+
+def exported_tables() -> frozenset[str]:
+    """The names of the tables whose rows an export gives."""
+    return frozenset(each.name for each in _TABLES.values())
 
 
 def exported(connection: Connection, scope: Scope) -> Iterator[str]:
@@ -84,6 +90,8 @@ def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> 
             if not scope.covers(scope.tenant_id, labels):
                 raise Refused(f"{path}.namespace", "is outside the scope of the request")
             row["namespace_id"] = namespace_id(connection, scope.tenant_id, labels)
+        if kind == "quarantine" and scope.namespace:
+            raise Refused(path, "is a quarantine of the whole tenant, and the request is for a part of it")
         row["tenant_id"] = scope.tenant_id
         if _is_erased(connection, row):
             erased += 1
@@ -115,6 +123,9 @@ def _is_inside(kind: str, row: Mapping[str, Any], labels: Mapping[int, Any], ids
         return row["older_id"] in ids and row["newer_id"] in ids
     if kind == "recall":
         return scope.covers(scope.tenant_id, load(row["namespace"]))
+    if kind == "quarantine":
+        # It holds for the whole tenant, so it is nobody else's to take along.
+        return scope.namespace == ()
     return "namespace_id" not in row or row["namespace_id"] in labels
 
 
@@ -180,6 +191,7 @@ def _is_known(connection: Connection, table: Table, kind: str, row: Mapping[str,
         "evidence": ("evidence_id",),
         "succession": ("older_id", "newer_id", "kind"),
         "recall": ("recall_id",),
+        "quarantine": ("quarantine_id",),
     }[kind]
     same = and_(*(table.c[name] == row[name] for name in names))
     owner = connection.scalar(select(table.c.tenant_id).where(same).limit(1))

@@ -271,6 +271,7 @@ class Recollection:
             swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
             count += swept.counts.get("assertions", 0)
         await self._database.write(partial(accesses.forget_before, instant=recalls_before))
+        await self._database.checkpoint()
         return count
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
@@ -279,8 +280,7 @@ class Recollection:
 
     async def import_(self, lines: Iterable[str], *, scope: Scope) -> Imported:
         """Keep the rows of an export. Raises Refused and then keeps nothing."""
-        given = [*lines]
-        imported = await self._database.write(partial(import_lines, scope=scope, lines=given))
+        imported = await self._database.write(partial(import_lines, scope=scope, lines=[*lines]))
         self._indexer.wake()
         return imported
 

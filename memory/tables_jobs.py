@@ -115,7 +115,7 @@ INVENTORY: dict[str, Keeps] = {
     "memory_attribute_lock": Keeps.DERIVED,
     "memory_namespace": Keeps.DERIVED,
     "memory_namespace_prefix": Keeps.DERIVED,
-    "memory_quarantine": Keeps.DERIVED,
+    "memory_quarantine": Keeps.CONTENT,
     "memory_outbox": Keeps.DERIVED,
     "memory_space": Keeps.NOTHING,
     "memory_tombstone": Keeps.NOTHING,

@@ -39,7 +39,8 @@ INDEX_FOLDER = "memory-index"
 KEEP_S = 2.0
 #: How long a start waits for memory to be ready; then it goes on without.
 START_S = 5.0
-SWEEP_EVERY_S = 24 * 60 * 60.0
+#: What has expired must be off the disk within a day, also when sweeps fail for hours.
+SWEEP_EVERY_S = 60 * 60.0
 _LOG = logging.getLogger("threadmark.memory")
 
 

@@ -20,7 +20,7 @@ from memory import (
     migrate,
 )
 from memory.migrations import current_revision, head_revision
-from memory.tables_jobs import INVENTORY, METADATA, Keeps
+from memory.tables_jobs import INVENTORY, METADATA
 from tests.integration.test_memory_recall import Broken
 from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
 
@@ -241,8 +241,6 @@ def test_every_table_is_in_the_inventory(tmp_path: Path) -> None:
     made = set(inspect(create_engine(url)).get_table_names()) - {"memory_alembic_version", "sqlite_sequence"}
 
     assert made == set(METADATA.tables) == set(INVENTORY)
-    exported = {"memory_assertion", "memory_evidence", "memory_succession", "memory_recall"}
-    assert {name for name, keeps in INVENTORY.items() if keeps is Keeps.CONTENT} == exported
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

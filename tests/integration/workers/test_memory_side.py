@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from app.migrating import migrate_all, migrate_for_start
-from memory import Draft, Forget, Question, Recollection, Scope, Unavailable, migrate
+from memory import Draft, Forget, Question, Recollection, Scope, Unavailable, Which, migrate
+from tests.api import Hands
 from tests.waiting import wait_until
 from workers import memory_side
 from workers.memory_side import MemorySide, migrate_memory, new_recollection, open_memory
@@ -176,3 +177,28 @@ async def test_nothing_is_loaded_before_it_is_used(tmp_path: Path) -> None:
     await tell(recollection, "Ada drinks green tea")
     assert (await told(recollection, "tea"))[0] == ["Ada drinks green tea"]
     await recollection.close()
+
+
+async def test_what_expires_is_swept_while_the_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S41: nobody has to ask for it, or to start anything anew; what has time left stays."""
+    monkeypatch.setattr(memory_side, "SWEEP_EVERY_S", 0.0)
+    settings, hands = settings_of(tmp_path), Hands(began_at=NOW)
+    migrate_memory(settings)
+    async with open_memory(settings, hands.now) as side:
+        drafts = [
+            Draft(
+                namespace=SCOPE.namespace,
+                text=f"for {hours} hours",
+                observed_at=NOW,
+                expires_at=NOW + timedelta(hours=hours),
+            )
+            for hours in (1, 3)
+        ]
+        await side.recollection.remember(drafts, scope=SCOPE, now=NOW)
+        hands.pass_s(2 * 60 * 60)
+
+        async def is_swept() -> bool:
+            held = await side.recollection.list(scope=SCOPE, which=Which.ALL)
+            return [each.text for _, each in held] == ["for 3 hours"]
+
+        await wait_until(is_swept, description="the expired memory to be swept")
