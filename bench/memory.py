@@ -1,6 +1,6 @@
 """Latency, throughput and size of memory, beside qdrant-client's local mode and SQLite FTS5 on the same data.
 
-    python -m bench.memory [--counts 10000,100000]
+    python -m bench.memory [--counts 10000,100000] [--local-max 100000]
 
 Assertions lie in 100 scopes of equal size, and every question is put to one of them. Recall is the whole of it but the
 embedding of the question: index, database, ranking, provenance. Figures are milliseconds unless they say otherwise.
@@ -22,7 +22,6 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from qdrant_client import AsyncQdrantClient, models
 
 from memory import TURN, Database, Draft, EdgeIndex, Origin, Question, Recollection, Scope, WordLlamaEmbedder, migrate
@@ -31,7 +30,7 @@ SCOPE_COUNT = 100
 QUESTION_COUNT = 100
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PACKAGES = ("qdrant-edge-py", "wordllama", "tokenizers", "pystemmer", "safetensors", "hf-xet", "huggingface-hub")
-LOCAL_COUNT_MAX = 10_000  #: beyond it qdrant-client's local mode takes seconds a question, and minutes to fill
+LOCAL_COUNT_MAX = 100_000  #: of these many rows qdrant-client's local mode is filled; it takes minutes
 
 
 class Texts:
@@ -199,27 +198,30 @@ def fts5(count: int, row: Row) -> None:
 
 
 async def local_mode(count: int, row: Row) -> None:
-    """qdrant-client's local mode: one dense question with the scope as a filter, nothing else."""
-    count = min(count, LOCAL_COUNT_MAX)
-    chance = np.random.default_rng(1)
+    """qdrant-client's local mode on the same sentences: one dense question with the scope as a filter, nothing else."""
+    texts, embedder = Texts(count), WordLlamaEmbedder()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = AsyncQdrantClient(location=":memory:")
-        await client.create_collection("t", vectors_config=models.VectorParams(size=256, distance=models.Distance.DOT))
-        vectors = chance.normal(size=(count, 256)).astype(np.float32)
-        begin = time.perf_counter()
+        size = models.VectorParams(size=embedder.dimension, distance=models.Distance.DOT)
+        await client.create_collection("t", vectors_config=size)
+        spent_s = 0.0
         for at in range(0, count, 500):
+            numbers = range(at, min(count, at + 500))
+            vectors = await embedder.embed([texts.sentence() for _ in numbers])
+            begin = time.perf_counter()
             points = [
-                models.PointStruct(id=number, vector=vectors[number].tolist(), payload={"scope": number % SCOPE_COUNT})
-                for number in range(at, min(count, at + 500))
+                models.PointStruct(id=number, vector=list(map(float, vector)), payload={"scope": number % SCOPE_COUNT})
+                for number, vector in zip(numbers, vectors, strict=True)
             ]
             await client.upsert("t", points)
-        row("qdrant-client local: points per second", count, f"{count / (time.perf_counter() - begin):,.0f}")
+            spent_s += time.perf_counter() - begin
+        row("qdrant-client local: points per second", count, f"{count / spent_s:,.0f}")
         spent = []
-        for at in range(20):
+        for at, vector in enumerate(await embedder.embed([texts.sentence(5) for _ in range(20)])):
             only = models.Filter(must=[models.FieldCondition(key="scope", match=models.MatchValue(value=at))])
             begin = time.perf_counter()
-            await client.query_points("t", query=vectors[at].tolist(), query_filter=only, limit=10)
+            await client.query_points("t", query=list(map(float, vector)), query_filter=only, limit=10)
             spent.append((time.perf_counter() - begin) * 1_000)
         row("qdrant-client local: dense question in a scope, p50 / p95", count, shown(spent))
         await client.close()
@@ -242,12 +244,14 @@ async def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="latency, throughput and size of memory")
     parser.add_argument("--counts", default="10000,100000")
+    parser.add_argument("--local-max", type=int, default=LOCAL_COUNT_MAX, help="rows of qdrant-client's local mode")
+    given = parser.parse_args()
     row = Row()
     install_size(row)
-    for count in map(int, parser.parse_args().counts.split(",")):
+    for count in map(int, given.counts.split(",")):
         await measure(count, row)
         fts5(count, row)
-        await local_mode(count, row)
+        await local_mode(min(count, given.local_max), row)
 
 
 if __name__ == "__main__":
