@@ -1,19 +1,20 @@
 """Everything that may be asked of compaction, over one database, with one counter and one clock."""
 
 from collections.abc import Callable, Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
 from compaction.erasing import ErasedCounts, erase_entries
 from compaction.looking import Drops
 from compaction.policies import Policies
+from compaction.retention import hash_words
 from compaction.service import Compactions
 from compaction.store import orders
 from compaction.summary import TokenCounter, estimate_tokens
 from compaction.verifying import LedgerCheck, check_compaction, check_thread
 from compaction.viewing import Views
-from state import Database, NotFound, get_thread
+from state import Database, NotFound, get_thread, to_us
 from state.numbered import find_numbered
 
 __all__ = ["CompactionService"]
@@ -28,7 +29,7 @@ class CompactionService:
     def __init__(
         self, database: Database, *, now: Callable[[], datetime], count: TokenCounter = estimate_tokens
     ) -> None:
-        self._database = database
+        self._database, self._now = database, now
         self.compactions = Compactions(database, count, now)
         self.views = Views(database, self.compactions.count_message, now)
         self.drops = Drops(database, count, self.compactions.count_message)
@@ -72,6 +73,13 @@ class CompactionService:
             return erase_entries(connection, thread, seqs, count=count, count_message=count_message)
 
         return await self._database.write(unit, repeatable=True)
+
+    async def hash_words(self, kept: timedelta, count_max: int) -> int:
+        """Have ledgers that are older than `kept` keep digests in the place of words; how many, at most `count_max`."""
+        now = self._now()
+        return await self._database.write(
+            lambda connection: hash_words(connection, to_us(now - kept), to_us(now), count_max), repeatable=True
+        )
 
     async def verify_thread(self, tenant_id: str, thread_id: str) -> list[LedgerCheck]:
         """All ledgers of a thread and the chain over them, oldest first. Raises NotFound."""

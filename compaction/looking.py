@@ -156,10 +156,10 @@ class Drops:
 
 def _newest(connection: Connection, compaction_ids: Iterable[str]) -> list[Drop]:
     """The rows of these ledgers, of each unit that of the newest compaction."""
-    newest: dict[RowKey, Drop] = {}
+    newest: dict[str, Drop] = {}
     for compaction_id in sorted(compaction_ids):
         everything = rows.page_of_rows(connection, compaction_id, DropFilter(statuses=()), after=-1, count_max=None)
-        newest.update((drop.row.key, drop) for drop in everything)
+        newest.update((drop.row.row_id, drop) for drop in everything)
     return list(newest.values())
 
 

@@ -15,7 +15,7 @@ from compaction.analysis import Analyses
 from compaction.atoms import EXTRACTOR_VERSION
 from compaction.commit import Commit, commit_compaction
 from compaction.errors import HoldLost, PlanOutdated, RunInProgress, ViewMoved
-from compaction.ledger import History, RowKey, histories
+from compaction.ledger import History, histories
 from compaction.loading import Loaded, MessageCounter, load_numbered
 from compaction.offloop import KeptReplies, compact_beside
 from compaction.plan import Plan, Refusal, RefusalReason, plan_compaction
@@ -272,7 +272,7 @@ async def draft(
     return await compact_beside(request, Analyses() if analyses is None else analyses, summariser, tools.count)
 
 
-def _history(connection: Connection, compaction_ids: list[str]) -> dict[RowKey, History]:
+def _history(connection: Connection, compaction_ids: list[str]) -> dict[str, History]:
     """What the ledgers of the absorbed segments say, in the order of the compactions."""
     return histories(
         row for compaction_id in sorted(compaction_ids) for row in rows.read_rows(connection, compaction_id)

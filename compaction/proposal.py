@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from compaction.ledger import History, Ledger, RowKey
+from compaction.ledger import History, Ledger
 from compaction.plan import Plan, Situation
 from compaction.policy import Policy
 from compaction.promotion import Promotion
@@ -30,7 +30,7 @@ class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     secret: bytes
     previous_root: str
-    history: Mapping[RowKey, History] = {}
+    history: Mapping[str, History] = {}
 
 
 class Rejection(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from math import log
 import msgspec
 
 from compaction.analysis import analyse_text
-from compaction.ledger import Row, Source, Status
+from compaction.ledger import Row, RowKey, Source, Status, UnitKind
+from compaction.ledger.rows import row_id_of
 from compaction.source import Position, Role, SourceEntry, Trust
 from compaction.summary.drafts import TokenCounter, estimate_tokens
 from compaction.wording import content_words
@@ -97,20 +98,28 @@ def _scores(rows: Sequence[Row], entries: Mapping[Position, SourceEntry], text: 
         return {row.row_id: 0.0 for row in rows}
     words = content_words(text)
     asked = {(atom.cls, atom.canon) for atom in analyse_text(text).atoms}
+    names = {row_id_of(RowKey(UnitKind.ATOM, *each)) for each in asked}
     texts = [content_words(_around(row, entries)) for row in rows]
     rarity = Counter(word for each in texts for word in each & words)
     scores: dict[str, float] = {}
     plain = text.strip().casefold()
     for row, around in zip(rows, texts, strict=True):
         score = sum(log(1 + len(rows) / rarity[word]) for word in around & words)
-        own = content_words(row.text)
+        surface = row.text or _span(row, entries)
+        own = content_words(surface)
         score += sum(log(1 + len(rows) / rarity[word]) for word in own & words)
-        if (row.cls, row.canon) in asked or row.text.casefold() == plain or row.canon == plain:
+        if (row.cls, row.canon) in asked or row.named in names or plain in (surface.casefold(), row.canon):
             score += 1_000.0
-        elif plain in row.text.casefold():
+        elif plain in surface.casefold():
             score += 100.0
         scores[row.row_id] = score
     return scores
+
+
+def _span(row: Row, entries: Mapping[Position, SourceEntry]) -> str:
+    """The words of a row that keeps only their digest, as the journal has them."""
+    answer = _answer(row, entries, 0.0)
+    return "" if answer is None else answer.text
 
 
 def _around(row: Row, entries: Mapping[Position, SourceEntry]) -> str:

@@ -104,6 +104,12 @@ class CompactionRow(Row, table=True):
             sqlite_where=text("status IN ('planned', 'summarising')"),
             postgresql_where=text("status IN ('planned', 'summarising')"),
         ),
+        Index(
+            "compaction_with_words",
+            "committed_at",
+            sqlite_where=text("words_gone_at IS NULL"),
+            postgresql_where=text("words_gone_at IS NULL"),
+        ),
     )
     compaction_id: str = Field(primary_key=True)
     tenant_id: str
@@ -147,6 +153,7 @@ class CompactionRow(Row, table=True):
     created_at: int = _big()
     updated_at: int = _big()
     committed_at: int | None = _big(None)
+    words_gone_at: int | None = _big(None)  #: when the words of its ledger became digests
 
 
 class LedgerRow(Row, table=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from compaction.analysis import Analyses
 from compaction.compact import compact
-from compaction.ledger import GENESIS, History, Ledger, RowKey, histories
+from compaction.ledger import GENESIS, History, Ledger, histories
 from compaction.plan import Plan, Situation, plan_compaction
 from compaction.policy import Policy
 from compaction.proposal import Aborted, CompactionRequest, Proposal
@@ -171,7 +171,7 @@ class Thread:
     def request(self, plan: Plan) -> CompactionRequest:
         """What the next compaction works on."""
         number = len(self.views) + 1
-        history: dict[RowKey, History] = {}
+        history: dict[str, History] = {}
         for absorbed in plan.absorbed:
             history.update(histories(self.ledgers[self.segments[absorbed].compaction_id].rows))
         return CompactionRequest(

@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from compaction import CompactionService
@@ -40,6 +40,7 @@ class Desk:
     now: Callable[[], datetime]
     recollection: Recollection | None = None
     compaction: CompactionService | None = None
+    ledger_words_kept: timedelta | None = None  #: None: for ever
     tracer: Tracer | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
     chore_bell: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task

@@ -81,4 +81,14 @@ MEMORY_VARIABLES: tuple[Variable, ...] = (
         example="90",
         meaning="How long the log of recalls is kept: who asked what, and which memories answered.",
     ),
+    Variable(
+        name="THREADMARK_LEDGER_WORDS_DAYS",
+        field="ledger_words_days",
+        default="0",
+        shown_default="`0`",
+        read_value=whole(0, 3_650),
+        allowed="days from 0 to 3650 (0: for ever)",
+        example="90",
+        meaning="How long the ledgers of compactions keep words; afterwards their rows have digests.",
+    ),
 )

@@ -31,6 +31,7 @@ class Settings:
     embedder: str
     embedder_url: str | None = field(repr=False)
     recalls_kept_days: int
+    ledger_words_days: int
     agents: str
     model: str
     openai_api_key: str | None = field(repr=False)

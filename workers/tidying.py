@@ -12,13 +12,16 @@ from workers.desk import Desk
 __all__ = ["tidy"]
 
 COUNT_MAX = 100  #: threads or tasks at once
+LEDGER_COUNT_MAX = 10  #: of thousands of rows each
 
 
 async def tidy(desk: Desk) -> None:
-    """Remove threads of stateless runs whose time has come, receipts and tasks that have been kept long enough."""
+    """Remove threads of stateless runs whose time has come, receipts and tasks kept long enough, old ledgers' words."""
     now_us = desk.now_us()
     await desk.database.write(partial(_purge, now_us=now_us, compacts=desk.compaction is not None))
     await desk.database.write(lambda connection: prune(connection, now_us))
+    if desk.compaction is not None and desk.ledger_words_kept is not None:
+        await desk.compaction.hash_words(desk.ledger_words_kept, LEDGER_COUNT_MAX)
     await desk.database.write(lambda connection: prune_tasks(connection, now_us, COUNT_MAX))
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -149,6 +149,7 @@ async def open_resources(
             now=now,
             recollection=memory.recollection,
             compaction=compactor,
+            ledger_words_kept=timedelta(days=settings.ledger_words_days) if settings.ledger_words_days else None,
             tracer=tracer,
         )
         worker = _worker(settings, desk, engine, {**_chores(desk), **(chores or {})}) if with_worker else None

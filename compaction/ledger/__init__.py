@@ -15,7 +15,7 @@ from compaction.ledger.account import (
 from compaction.ledger.evidence import Passage
 from compaction.ledger.recheck import recheck_rows
 from compaction.ledger.rows import Place, Row, RowKey, Source
-from compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, root_of, verify_rows
+from compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, hash_rows, root_of, verify_rows
 from compaction.ledger.survival import History, histories
 from compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
 
@@ -41,6 +41,7 @@ __all__ = [
     "balance_of",
     "close",
     "erase_rows",
+    "hash_rows",
     "histories",
     "judge",
     "judge_critical",

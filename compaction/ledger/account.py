@@ -12,7 +12,7 @@ from compaction.ledger.evidence import Evidence, Passage
 from compaction.ledger.fates import Circumstances, Fate, decide_fates
 from compaction.ledger.invented import introduced_rows, mark_altered, mark_superseded
 from compaction.ledger.likeness import SummarySentences
-from compaction.ledger.rows import Row, RowKey
+from compaction.ledger.rows import Row, RowKey, row_id_of
 from compaction.ledger.seal import root_of, seal_rows
 from compaction.ledger.survival import History, survive
 from compaction.ledger.terms import Reason, Shown, Status
@@ -65,7 +65,7 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules = Rules()
     over_budget: Collection[RowKey] = ()
     promoted: Mapping[RowKey, str] = {}
-    history: Mapping[RowKey, History] = {}
+    history: Mapping[str, History] = {}
 
 
 class Judged(NamedTuple):
@@ -152,7 +152,8 @@ def _row(account: Account, unit: Unit, fate: Fate) -> Row:
     promotion = account.promoted.get(unit.key) if status is Status.DROPPED else None
     if promotion is not None:
         status, reason = Status.PROMOTED, None
-    history = survive(account.history.get(unit.key), account.compaction_id, status)
+    before = account.history.get(row_id_of(unit.key)) if account.history else None
+    history = survive(before, account.compaction_id, status)
     return Row(
         unit=unit.key.unit,
         cls=unit.key.cls,

@@ -46,6 +46,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     `text` is the unit as its first source writes it. `sources` are all its occurrences in the covered range, in order;
     an introduced row has none. An erased row has lost its text and its salt and keeps its digest and, in
     `status_before`, what it was when the ledger was sealed: the chain still verifies.
+    A row whose words were kept long enough has digests in their place, keeps its salt, and goes on under the name
+    (`named`) that its words gave it.
     """
 
     unit: UnitKind
@@ -70,6 +72,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     status_before: Status | None = None
     salt: str = ""
     digest: str = ""  #: SHA-256 of salt, normal form and text
+    named: str = ""
 
     @property
     def key(self) -> RowKey:
@@ -79,7 +82,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     @property
     def row_id(self) -> str:
         """A name for the row within its ledger that does not change when statuses do."""
-        return row_id_of(self.key)
+        return self.named or row_id_of(self.key)
 
 
 def row_id_of(key: RowKey) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compaction.ledger.rows import Row, RowKey
+from compaction.ledger.rows import Row
 from compaction.ledger.terms import KEPT, Status
 
 __all__ = ["History", "histories", "survive"]
@@ -32,6 +32,6 @@ def survive(history: History | None, compaction_id: str, status: Status) -> Hist
     return History(before.survived, before.lost_at or compaction_id)
 
 
-def histories(rows: Iterable[Row]) -> dict[RowKey, History]:
-    """What earlier ledgers say, taken from their rows in the order of the compactions: the last word wins."""
-    return {row.key: History(row.survived, row.lost_at) for row in rows if row.status is not Status.INTRODUCED}
+def histories(rows: Iterable[Row]) -> dict[str, History]:
+    """What earlier ledgers say of each unit, by its row's name, in the order of the compactions: the last word wins."""
+    return {row.row_id: History(row.survived, row.lost_at) for row in rows if row.status is not Status.INTRODUCED}

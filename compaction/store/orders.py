@@ -24,10 +24,12 @@ __all__ = [
     "hold",
     "list_compactions",
     "list_keyed",
+    "note_words_gone",
     "open_compactions",
     "order_once",
     "read_replies",
     "set_statuses",
+    "with_words",
 ]
 
 _PLAN = msgspec.json.Decoder(Plan)
@@ -123,6 +125,24 @@ def open_compactions(connection: Connection, now_us: int, count_max: int) -> lis
         .limit(count_max)
     )
     return [_compaction_of(row) for row in connection.execute(statement)]
+
+
+def with_words(connection: Connection, before_us: int, count_max: int) -> list[str]:
+    """Compactions that were committed before then and whose ledgers still have their words, the oldest first."""
+    statement = (
+        select(_column.compaction_id)
+        .where(_column.words_gone_at.is_(None), _column.committed_at < before_us)
+        .order_by(_column.committed_at)
+        .limit(count_max)
+    )
+    return list(connection.execute(statement).scalars())
+
+
+def note_words_gone(connection: Connection, compaction_id: str, now_us: int) -> None:
+    """Note that the ledger's words are digests."""
+    connection.execute(
+        update(tables.compaction).where(_column.compaction_id == compaction_id).values(words_gone_at=now_us)
+    )
 
 
 def hold(connection: Connection, compaction_id: str, holder: str, now_us: int, until_us: int) -> Compaction | None:
