@@ -1,0 +1,29 @@
+"""The daily sweep of a worker: ledgers older than the setting lose their words, and nothing else changes."""
+
+import dataclasses
+from datetime import timedelta
+
+from tests.api import Api
+from tests.compacting import compacted, long_thread, receipt
+from workers.tidying import tidy
+
+
+async def test_the_sweep_takes_the_words_of_old_ledgers(api: Api, admin: str) -> None:
+    """Not before their time, and never without the setting; what is shown then still verifies."""
+    made = await compacted(api, admin, await long_thread(api, admin))
+    path = f"/compactions/{made['compaction_id']}"
+    desk = dataclasses.replace(api.resources.wired.desk, ledger_words_kept=timedelta(days=2))
+    words = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
+
+    await tidy(desk)
+    assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
+    api.hands.pass_s(3 * 86_400)
+    await tidy(api.resources.wired.desk)
+    assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
+    await tidy(desk)
+
+    hashed = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
+    assert {each["text"] for each in hashed["items"]} == {""}
+    assert [each["status"] for each in hashed["items"]] == [each["status"] for each in words["items"]]
+    assert await receipt(api, admin, path) == made
+    assert (await receipt(api, admin, f"{path}/verify"))["holds"] is True
