@@ -138,7 +138,7 @@ def changes(connection: Connection, scope: Scope, from_us: int, to_us_: int) -> 
 
 
 def listed(
-    connection: Connection, scope: Scope, given: Filter, *, after: int, count_max: int, which: Which
+    connection: Connection, scope: Scope, given: Filter, *, after: int, count_max: int, which: Which, now: int
 ) -> list[tuple[int, Assertion]]:
     """A page of a scope, in the order of arrival, each with its place; a page that starts after it skips nothing."""
     query = _JOINED.where(
@@ -149,7 +149,7 @@ def listed(
     )
     if which is not Which.ALL:
         apart = assertion.c.hold != "" if which is Which.QUARANTINED else assertion.c.hold == ""
-        query = query.where(assertion.c.known_to == FAR_US, apart)
+        query = query.where(assertion.c.known_to == FAR_US, assertion.c.expires_at > now, apart)
     found = rows(connection, query.order_by(assertion.c.number).limit(count_max))
     return list(zip([row["number"] for row in found], dressed(connection, found), strict=True))
 

@@ -43,7 +43,7 @@ class Recollection:
     """Assertions of every thread: remembered, recalled, revised, erased.
 
     The database is the truth; the index is derived from it and may be lost. Time is an argument of every verb that
-    writes; `clock` serves the background only.
+    writes; `clock` serves the background, and listings, which leave out what has expired.
     """
 
     def __init__(
@@ -150,9 +150,9 @@ class Recollection:
         which: Which = Which.CURRENT,
     ) -> Sequence[tuple[int, Assertion]]:
         """A page in the order of arrival: each assertion with the cursor that comes after it."""
-        bound = min(max(count_max, 1), PAGE_COUNT_MAX)
+        bound, now = min(max(count_max, 1), PAGE_COUNT_MAX), to_us(self._clock())
         return await self._database.read(
-            partial(reading.listed, scope=scope, given=given or Filter(), after=after, count_max=bound, which=which)
+            lambda c: reading.listed(c, scope, given or Filter(), after=after, count_max=bound, which=which, now=now)
         )
 
     async def history(self, assertion_id: str, *, scope: Scope) -> Sequence[Assertion]:

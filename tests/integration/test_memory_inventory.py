@@ -124,3 +124,17 @@ async def test_untrusted_words_leave_search_and_disk_after_their_time(memory: Re
     assert await found(later) == []
     assert await memory.sweep(now=later, recalls_before=later + timedelta(seconds=1)) == 1
     assert files_with(tmp_path, "word-web") == []
+
+
+async def test_a_list_leaves_out_what_has_expired(memory: Recollection) -> None:
+    """S41: not swept yet, it is gone for whoever lists, unless all is asked for."""
+    verdicts = await remembered(
+        memory, draft("lasts"), draft("over", expires_at=NOW + timedelta(hours=1)), now=NOW - timedelta(hours=2)
+    )
+    assert len(verdicts) == 2
+    assert len(await memory.list(scope=HOME)) == 2
+
+    memory._clock = lambda: NOW + timedelta(hours=1)
+
+    assert [each.text for _, each in await memory.list(scope=HOME)] == ["lasts"]
+    assert len(await memory.list(scope=HOME, which=Which.ALL)) == 2
