@@ -82,7 +82,8 @@ class Reader:
         """Returns when the server stops, or the reader's key opens nothing any more."""
         while await self.keys.is_live(self.caller):
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.resources.stopping.wait(), KEY_CHECK_S)
+                async with asyncio.timeout(KEY_CHECK_S):
+                    await self.resources.stopping.wait()
                 return
 
     async def _on_gone(self) -> None:

@@ -78,7 +78,8 @@ class Indexer:
                     _LOG.warning("the index is behind and will be tried again", exc_info=True)
             self._woken.clear()
             try:
-                await asyncio.wait_for(self._woken.wait(), REST_S)
+                async with asyncio.timeout(REST_S):
+                    await self._woken.wait()
             except TimeoutError:
                 continue
 

@@ -156,7 +156,8 @@ class Chores:
                 self._suspicious = True
                 wait_s = self._sweep_s
             try:
-                await asyncio.wait_for(self._bell.wait(), wait_s)
+                async with asyncio.timeout(wait_s):
+                    await self._bell.wait()
             except TimeoutError:
                 continue
 

@@ -25,7 +25,8 @@ class LocalWatch:
     async def changed(self, timeout_s: float) -> None:
         """Return when something came or the time is up."""
         try:
-            await asyncio.wait_for(self._event.wait(), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self._event.wait()
         except TimeoutError:
             return
         self._event.clear()

@@ -96,7 +96,8 @@ class MemorySide:
         """Begin the upkeep, and wait for its first round, but not for long."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-upkeep")
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._tried.wait(), START_S)
+            async with asyncio.timeout(START_S):
+                await self._tried.wait()
 
     async def close(self) -> None:
         """End the upkeep and let go of everything."""

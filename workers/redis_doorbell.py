@@ -61,7 +61,8 @@ class RedisDoorbell:
     async def close(self) -> None:
         """Deliver what is queued, for a moment, and stop."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._rings.join(), CLOSE_S)
+            async with asyncio.timeout(CLOSE_S):
+                await self._rings.join()
         await end(*self._senders)
 
     def _put(self, ring: Callable[[], Awaitable[object]]) -> None:

@@ -76,7 +76,8 @@ class Intake:
                 self._outage.failed("the queue holds what is no job")
                 await self._empty_queue()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._closing.wait(), RETRY_S)
+                async with asyncio.timeout(RETRY_S):
+                    await self._closing.wait()
 
     async def _take_jobs(self) -> None:
         """Be an arq worker until it breaks, or until this intake is closed. Raises what broke it."""

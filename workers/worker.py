@@ -173,7 +173,8 @@ class Worker:
         until = loop.time() + wait_s
         while (left_s := until - loop.time()) > 0:
             try:
-                await asyncio.wait_for(self._bell.wait(), min(left_s, self._pace.probe_s))
+                async with asyncio.timeout(min(left_s, self._pace.probe_s)):
+                    await self._bell.wait()
             except TimeoutError:
                 if left_s > self._pace.probe_s and await self._bury_the_dead():
                     return
