@@ -36,6 +36,8 @@ class Indexer:
         self._woken = asyncio.Event()
         #: Held by whoever changes the index, so that an entry read before an erasure is not put after it.
         self.busy = asyncio.Lock()
+        #: Whether the background task has nothing to do and waits for a wake-up.
+        self.is_resting = False
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -77,11 +79,14 @@ class Indexer:
                     said = str(error)
                     _LOG.warning("the index is behind and will be tried again", exc_info=True)
             self._woken.clear()
+            self.is_resting = True
             try:
                 async with asyncio.timeout(REST_S):
                     await self._woken.wait()
             except TimeoutError:
                 continue
+            finally:
+                self.is_resting = False
 
     async def _apply(self, batch: Sequence[Due]) -> int:
         numbers = [each.entry for each in batch]
