@@ -27,7 +27,7 @@ from tests.servers import PrivatePostgres, PrivateRedis
 
 CHOSEN = os.environ.get("CRASH_SEED")
 STORY_COUNT = 2
-TOOL_MS_MAX = 60
+TOOL_MS_MAX = 300
 #: The stories of a round have ended by then, or nearly.
 KILL_MS_MAX = 1_200
 POSTGRES_EVERY = 5
