@@ -15,7 +15,7 @@ from app.request import BodyRefused
 from app.resources import Resources
 from app.wire.compactions import NewCompaction, PolicyBody, ShownCompaction, policy_of
 from compaction import Compaction, CompactionService, Policy, named_policy
-from state import NotFound
+from state import NotFound, served_routes
 from state.numbered import find_numbered
 from state.tasks import find_named
 from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
@@ -92,11 +92,23 @@ async def _until_over(resources: Resources, ordered: Compaction) -> Compaction:
     """Perform it here; where another process does, or a run holds the thread, look again until it is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + WAIT_S
-    done = await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
+    if resources.wired.worker is None:
+        await _ring(resources, ordered)
+    done = await _further(resources, ordered)
     while done.is_open and loop.time() < deadline and not resources.stopping.is_set():
         await asyncio.sleep(POLL_S)
-        done = await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
+        done = await _further(resources, ordered)
     return done
+
+
+async def _further(resources: Resources, ordered: Compaction) -> Compaction:
+    """The compaction, performed here if it can be.
+
+    A process without a worker leaves it to those that have one: nobody would notice its own death before the hold ends.
+    """
+    if resources.wired.worker is None and bool(await resources.database.read(served_routes)):
+        return await service_of(resources).compactions.get(ordered.tenant_id, ordered.compaction_id)
+    return await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
 
 
 async def _ring(resources: Resources, ordered: Compaction) -> None:

@@ -14,7 +14,7 @@ from compaction.ledger import Status, totals_of
 from compaction.loading import Loaded
 from compaction.proposal import Proposal
 from compaction.records import Cause, Compaction, CompactionStatus, KeptView
-from compaction.store import orders, rows, views
+from compaction.store import orders, replies, rows, views
 from compaction.view import View
 from state import LeaseLost, Thread, ThreadGone, to_us
 from state.numbered import is_overwritten, lock_number
@@ -80,7 +80,7 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
             connection, NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload), now_us
         )
     rows.add_analyses(connection, thread.number, done.added)
-    orders.forget_replies(connection, [compaction_id])
+    replies.forget_replies(connection, [compaction_id])
     committed = orders.find_compaction(connection, compaction_id)
     if committed is None:
         raise HoldLost(compaction_id, done.holder)

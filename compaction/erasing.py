@@ -13,7 +13,7 @@ from compaction.ledger import Status, erase_rows, totals_of
 from compaction.loading import Loaded, MessageCounter, load_numbered
 from compaction.records import Compaction
 from compaction.source import SourceEntry
-from compaction.store import erasures, orders, rows, views
+from compaction.store import erasures, orders, replies, rows, views
 from compaction.summary import TokenCounter
 from compaction.view import Segment
 
@@ -59,7 +59,7 @@ def erase_entries(
             _write_again(connection, segment, by_id[segment.compaction_id], after, count)
             segment_count += 1
     rows.forget_analyses(connection, thread)
-    orders.forget_replies(connection, [each.compaction_id for each in done])
+    replies.forget_replies(connection, [each.compaction_id for each in done])
     return ErasedCounts(
         messages=len(gone),
         rows=row_count,

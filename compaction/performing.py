@@ -21,13 +21,13 @@ from compaction.offloop import KeptReplies, compact_beside
 from compaction.plan import Plan, Refusal, RefusalReason, plan_compaction
 from compaction.proposal import Aborted, CompactionRequest, Proposal
 from compaction.records import Compaction, CompactionStatus, Order
-from compaction.store import orders, rows, views
+from compaction.store import orders, replies, rows, views
 from compaction.summary import PROMPT_VERSION, Summariser, SummaryReply, TokenCounter
 from state import Database, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
 
-#: How long a process that says nothing keeps a compaction (seconds).
+#: How long a process that says nothing keeps a compaction (seconds); a worker keeps it no longer than its lease.
 HOLD_S = 30.0
 #: Plans tried where the view moves again and again.
 PLANS_MAX = 3
@@ -46,10 +46,16 @@ class Performance:
     """One attempt of one process."""
 
     def __init__(
-        self, tools: Tools, compaction_id: str, holder: str, summariser: Summariser | None, fence: int | None
+        self,
+        tools: Tools,
+        compaction_id: str,
+        holder: str,
+        worker_id: str | None,
+        summariser: Summariser | None,
+        fence: int | None,
     ) -> None:
-        self._tools, self._holder, self._summariser, self._fence = tools, holder, summariser, fence
-        self._compaction_id = compaction_id
+        self._tools, self._summariser, self._fence = tools, summariser, fence
+        self._compaction_id, self._holder, self._worker_id = compaction_id, holder, worker_id
 
     async def perform(self) -> Compaction:
         """The compaction after it; see `Compactions.perform`."""
@@ -136,10 +142,10 @@ class Performance:
         database = self._tools.database
 
         async def known() -> dict[str, SummaryReply]:
-            return await database.read(lambda connection: orders.read_replies(connection, held.compaction_id))
+            return await database.read(lambda connection: replies.read_replies(connection, held.compaction_id))
 
         async def keep(key: str, reply: SummaryReply) -> None:
-            await database.write(lambda connection: orders.add_reply(connection, held, key, reply), repeatable=True)
+            await database.write(lambda connection: replies.add_reply(connection, held, key, reply), repeatable=True)
 
         return KeptReplies(self._summariser, known, keep)
 
@@ -150,9 +156,10 @@ class Performance:
 
     async def _hold(self) -> Compaction | None:
         now_us = to_us(self._tools.now())
+        until_us = now_us + round(HOLD_S * 1_000_000)
         return await self._tools.database.write(
             lambda connection: orders.hold(
-                connection, self._compaction_id, self._holder, now_us, now_us + round(HOLD_S * 1_000_000)
+                connection, self._compaction_id, self._holder, self._worker_id, now_us, until_us
             ),
             repeatable=True,
         )
@@ -233,7 +240,7 @@ class Performance:
         def unit(connection: Connection) -> None:
             written = orders.change(connection, self._compaction_id, self._holder, {**(values or {}), **ended})
             if written and status is not CompactionStatus.PLANNED:
-                orders.forget_replies(connection, [self._compaction_id])
+                replies.forget_replies(connection, [self._compaction_id])
 
         await self._tools.database.write(unit, repeatable=True)
         return await self._stored()

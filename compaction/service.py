@@ -102,16 +102,23 @@ class Compactions:
         return await self.database.write(unit, repeatable=True)
 
     async def perform(
-        self, compaction_id: str, *, holder: str, summariser: Summariser | None = None, fence: int | None = None
+        self,
+        compaction_id: str,
+        *,
+        holder: str,
+        worker_id: str | None = None,
+        summariser: Summariser | None = None,
+        fence: int | None = None,
     ) -> Compaction:
         """Do what was ordered; the compaction as it is then.
 
         `committed`, `refused` or `aborted` are the end. It is still open when another process holds it, or when a run
         holds the thread (`error_code` is `run_in_progress`): perform it again later. `holder` names who performs, one
-        name for each attempt that may run at the same time. Inside of a run, `fence` is that of the run's lease.
-        Without a summariser the summary is made of excerpts. Raises NotFound when there is no such compaction.
+        name for each attempt that may run at the same time; `worker_id` is the worker of its process, with whose lease
+        the hold ends. Inside of a run, `fence` is that of the run's lease. Without a summariser the summary is made
+        of excerpts. Raises NotFound when there is no such compaction.
         """
-        return await Performance(self, compaction_id, holder, summariser, fence).perform()
+        return await Performance(self, compaction_id, holder, worker_id, summariser, fence).perform()
 
     async def plan(self, loaded: Loaded, order: Order, *, run_in_progress: bool = False) -> Plan | Refusal:
         """What an automatic compaction would do, unless the last ones over the same floor were in vain."""

@@ -149,6 +149,7 @@ class CompactionRow(Row, table=True):
     error: str | None = Field(default=None, sa_column=Column(Text))
     attempts: int = 0
     holder: str | None = None
+    worker_id: str | None = None  #: in whose name it is held; with its lease the hold ends
     held_until: int = _big()
     created_at: int = _big()
     updated_at: int = _big()

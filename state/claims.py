@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, insert, select, update
 
 from state import statements, tables
 from state.entry import Failure
@@ -27,6 +27,7 @@ __all__ = [
     "claim_run",
     "enrol",
     "give_back",
+    "has_lease",
     "next_due_us",
     "own",
     "read_inbox",
@@ -87,6 +88,12 @@ def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[s
         .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), **(counts or {}))
     )
     return renewed.rowcount == 1
+
+
+def has_lease(worker_id: ColumnElement[str | None]) -> ColumnElement[bool]:
+    """Whether the worker that a column names lives: a condition for the queries of others, by the database's clock."""
+    lives = and_(tables.worker.c.worker_id == worker_id, tables.worker.c.lease_until > database_now_us())
+    return exists().where(lives)
 
 
 def bury(connection: Connection, worker_ids: Collection[str]) -> None:

@@ -29,6 +29,7 @@ class Desk:
     Attributes:
         recollection: Its calls raise `memory.Unavailable` while memory is down; None in a process that has no memory.
         compaction: None in a process that compacts nothing.
+        worker_id: The worker of this process; None in one that only serves HTTP.
     """
 
     database: Database
@@ -38,6 +39,7 @@ class Desk:
     feed: Feed
     data_dir: Path
     now: Callable[[], datetime]
+    worker_id: str | None = None
     recollection: Recollection | None = None
     compaction: CompactionService | None = None
     ledger_words_kept: timedelta | None = None  #: None: for ever

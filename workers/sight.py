@@ -112,6 +112,7 @@ class Sight:
         return await service.compactions.perform(
             ordered.compaction_id,
             holder=f"{self._claim.run.run_id}/{journal.fence}",
+            worker_id=thread.owner,
             summariser=summariser_of(self._desk, policy.summariser),
             fence=journal.fence,
         )

@@ -147,12 +147,15 @@ async def open_resources(
             feed=LocalFeed() if redis is None else redis.feed,
             data_dir=settings.data_dir,
             now=now,
+            worker_id=new_worker_id(to_us(now())) if with_worker else None,
             recollection=memory.recollection,
             compaction=compactor,
             ledger_words_kept=timedelta(days=settings.ledger_words_days) if settings.ledger_words_days else None,
             tracer=tracer,
         )
-        worker = _worker(settings, desk, engine, {**_chores(desk), **(chores or {})}) if with_worker else None
+        worker = None
+        if desk.worker_id is not None:
+            worker = _worker(settings, desk, desk.worker_id, engine, {**_chores(desk), **(chores or {})})
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
@@ -201,8 +204,7 @@ def _chores(desk: Desk) -> dict[str, Handler]:
     }
 
 
-def _worker(settings: Settings, desk: Desk, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:
-    worker_id = new_worker_id(desk.now_us())
+def _worker(settings: Settings, desk: Desk, worker_id: str, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:
     liveness: Liveness = (
         FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
     )

@@ -1,10 +1,10 @@
 """Compactions: ordered once per key, held by the process that performs them, ended once."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, delete, or_, select, update
+from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from compaction import tables
 from compaction.plan import Plan
@@ -12,22 +12,18 @@ from compaction.policy import Policy
 from compaction.proposal import Rejection
 from compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, SummariserKind, Trigger
 from compaction.store.once import insert_new
-from compaction.summary import SummaryReply
-from state import from_us
+from state import from_us, has_lease
 
 __all__ = [
-    "add_reply",
     "change",
     "find_by_key",
     "find_compaction",
-    "forget_replies",
     "hold",
     "list_compactions",
     "list_keyed",
     "note_words_gone",
     "open_compactions",
     "order_once",
-    "read_replies",
     "set_statuses",
     "with_words",
 ]
@@ -36,8 +32,9 @@ _PLAN = msgspec.json.Decoder(Plan)
 _POLICY = msgspec.json.Decoder(Policy)
 _TOTALS = msgspec.json.Decoder(dict[str, dict[str, int]])
 _REJECTIONS = msgspec.json.Decoder(tuple[Rejection, ...])
-_REPLY = msgspec.json.Decoder(SummaryReply)
 _column = tables.compaction.c
+#: Held in the name of a worker that has no lease any more.
+_is_left = and_(_column.worker_id.is_not(None), ~has_lease(_column.worker_id))
 
 
 def order_once(
@@ -117,10 +114,10 @@ def list_keyed(
 
 
 def open_compactions(connection: Connection, now_us: int, count_max: int) -> list[Compaction]:
-    """Compactions that wait for somebody, or whose process let its time run out."""
+    """Compactions that wait for somebody, or whose process died or let its time run out."""
     statement = (
         select(tables.compaction)
-        .where(_column.status.in_(sorted(OPEN)), _column.held_until < now_us)
+        .where(_column.status.in_(sorted(OPEN)), or_(_column.held_until < now_us, _is_left))
         .order_by(_column.held_until)
         .limit(count_max)
     )
@@ -145,15 +142,26 @@ def note_words_gone(connection: Connection, compaction_id: str, now_us: int) -> 
     )
 
 
-def hold(connection: Connection, compaction_id: str, holder: str, now_us: int, until_us: int) -> Compaction | None:
-    """Take the compaction to perform it; None when it is done, or another process holds it."""
-    free = or_(_column.status == CompactionStatus.PLANNED, _column.held_until < now_us, _column.holder == holder)
+def hold(
+    connection: Connection, compaction_id: str, holder: str, worker_id: str | None, now_us: int, until_us: int
+) -> Compaction | None:
+    """Take the compaction to perform it; None when it is done, or another process holds it.
+
+    A hold ends with its time, and at once when the worker that it belongs to is known to be dead.
+    """
+    left = select(_column.holder).where(_column.compaction_id == compaction_id, _is_left)
+    # The dead are named: whoever takes it in this moment has another name, and keeps it.
+    dead = connection.execute(left).scalar_one_or_none()
+    free = or_(
+        _column.status == CompactionStatus.PLANNED, _column.held_until < now_us, _column.holder.in_([holder, dead])
+    )
     taken = connection.execute(
         update(tables.compaction)
         .where(_column.compaction_id == compaction_id, _column.status.in_(sorted(OPEN)), free)
         .values(
             status=CompactionStatus.SUMMARISING,
             holder=holder,
+            worker_id=worker_id,
             held_until=until_us,
             attempts=_column.attempts + 1,
             updated_at=now_us,
@@ -189,31 +197,6 @@ def set_statuses(
         .where(_column.compaction_id.in_(sorted(compaction_ids)), _column.status.in_(sources))
         .values(status=status, updated_at=now_us)
     )
-
-
-def read_replies(connection: Connection, compaction_id: str) -> dict[str, SummaryReply]:
-    """The replies that earlier attempts got, by the key of their prompt."""
-    rows = connection.execute(select(tables.reply).where(tables.reply.c.compaction_id == compaction_id))
-    return {row.key: _REPLY.decode(row.reply) for row in rows}
-
-
-def add_reply(connection: Connection, compaction: Compaction, key: str, reply: SummaryReply) -> None:
-    """Keep a reply; of two for the same prompt the first stays."""
-    insert_new(
-        connection,
-        tables.reply,
-        {
-            "compaction_id": compaction.compaction_id,
-            "key": key,
-            "thread": compaction.thread,
-            "reply": msgspec.json.encode(reply),
-        },
-    )
-
-
-def forget_replies(connection: Connection, compaction_ids: Sequence[str]) -> None:
-    """Remove the replies of compactions that have ended."""
-    connection.execute(delete(tables.reply).where(tables.reply.c.compaction_id.in_(list(compaction_ids))))
 
 
 _EMPTY: dict[str, Any] = {

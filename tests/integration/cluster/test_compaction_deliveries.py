@@ -1,33 +1,24 @@
 """One compaction, delivered five times to two workers of which one is killed: one commit, each chunk answered once."""
 
 import asyncio
-import re
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.bad_summarisers import under_headings
+from compaction import HOLD_S
 from tests.cluster import Cluster, WorkerProcess
-from tests.compacting import FACTS
 from tests.crash.client import Client
-from tests.paced_model import PacedCall, PacedModel, serve_paced_model
+from tests.paced_model import PacedModel, serve_paced_model
+from tests.paced_summaries import ORDER, answer, chunk_of, finish, talk
 from tests.servers import PrivateRedis
 from tests.waiting import wait_until
 from workers.redis_link import QUEUE, encode_job
 
 DELIVERY_COUNT = 5
-TURN_COUNT = 6
-FILLER = "Here is what I found so far about the matter, which is plenty and of no great use to anybody. " * 8
-ORDER = {
-    "policy": {"keep_last_turns": 1, "min_gain": 0.0, "chunk_tokens": 500, "appendix_tokens": 2_000, "promote": False},
-    "summariser": "model",
-}
-_LINE = re.compile(r"^\[(\d+)\] \w+ \(\w+\): (.*)$", re.MULTILINE)
-_MARK = re.compile(r"<<<(transcript-[0-9a-f]{16})")
-#: A compaction whose process died is another's after 30 seconds.
-OVER_S = 120.0
+#: Less than a hold lasts: the death itself ends it.
+OVER_S = HOLD_S - 5.0
 
 
 @pytest.fixture
@@ -47,20 +38,6 @@ async def cluster(model: PacedModel, postgres_url: str, fleet_redis: PrivateRedi
         yield cluster
 
 
-async def talk(client: Client) -> str:
-    """A thread with enough of a past for some chunks."""
-    thread_id = str((await client.post("/threads", {}, idempotency_key="thread"))["thread_id"])
-    for turn in range(TURN_COUNT):
-        said = [
-            {"type": "human", "content": FACTS[turn % len(FACTS)]},
-            {"type": "ai", "content": f"Noted, as case {turn}. {FILLER}"},
-        ]
-        for each in said:
-            body = {"values": {"messages": [each]}}
-            await client.post(f"/threads/{thread_id}/state", body, idempotency_key=f"{turn}-{each['type']}")
-    return thread_id
-
-
 def deliver(redis: PrivateRedis, task_id: str, round_name: str) -> None:
     """The task's job, as often as a queue that repeats itself brings it."""
     with redis.client() as client:
@@ -74,20 +51,6 @@ async def emptied(redis: PrivateRedis) -> None:
     """Return when every delivery was taken."""
     with redis.client() as client:
         await wait_until(lambda: client.zcard(QUEUE) == 0, description="the queue to be empty", timeout_s=30)
-
-
-def chunk_of(call: PacedCall) -> str:
-    """What names the chunk that the model is asked about."""
-    (mark,) = set(_MARK.findall(str(call.body["messages"])))
-    return str(mark)
-
-
-async def answer(call: PacedCall) -> None:
-    """Every third line of the record, under the headings of the schema."""
-    user = next(each["content"] for each in call.body["messages"] if each["role"] == "user")
-    lines = [f"- [{seq}] {text[:200]}" for seq, text in _LINE.findall(user) if text]
-    await call.say(under_headings(lines[::3] or lines))
-    await call.end()
 
 
 async def test_five_deliveries_two_workers_and_a_death_are_one_compaction(
@@ -118,7 +81,7 @@ async def test_five_deliveries_two_workers_and_a_death_are_one_compaction(
         deliver(fleet_redis, task["task_id"], "after")
 
         done: dict[str, Any] = {}
-        going = asyncio.create_task(finish(model, asked, answered))
+        going = asyncio.create_task(finish(model, asked, answered, timeout_s=OVER_S))
         try:
 
             async def is_over() -> bool:
@@ -146,12 +109,3 @@ async def performer(client: Client, cluster: Cluster, task_id: str) -> WorkerPro
     """The worker that has the task."""
     worker_id = (await client.get(f"/admin/tasks/{task_id}"))["worker_id"]
     return next(worker for worker in cluster.workers if f"-{worker.pid}-" in worker_id)
-
-
-async def finish(model: PacedModel, asked: list[str], answered: list[str]) -> None:
-    """Answer whatever is asked from now on."""
-    while True:
-        call = await model.next_call(OVER_S)
-        asked.append(chunk_of(call))
-        await answer(call)
-        answered.append(asked[-1])
