@@ -2,6 +2,7 @@
 
 import asyncio
 import secrets
+from collections.abc import Mapping
 from functools import partial
 
 import msgspec
@@ -14,13 +15,13 @@ from app.repeating import repeatable
 from app.request import BodyRefused
 from app.resources import Resources
 from app.wire.compactions import NewCompaction, PolicyBody, ShownCompaction, policy_of
-from compaction import Compaction, CompactionService, Policy, named_policy
+from compaction import Compaction, CompactionService, Policy, SummariserKind, named_policy
 from state import NotFound, served_routes
 from state.numbered import find_numbered
 from state.tasks import find_named
 from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
 
-__all__ = ["compact", "policy_asked_for", "service_of", "thread_id_of"]
+__all__ = ["check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
 
 #: How long a request waits for a compaction that another process performs, or that waits for a run (seconds).
 WAIT_S = 60.0
@@ -57,6 +58,16 @@ def policy_asked_for(connection: Connection, tenant_id: str, asked: PolicyBody |
         raise BodyRefused("$.policy", f"there is no compaction policy {asked!r}") from error
 
 
+def check_money(resources: Resources, summariser: str, capped: Mapping[str, object]) -> None:
+    """Refuse caps in money, by their places in the body, that nobody could hold. Raises BodyRefused."""
+    if SummariserKind(summariser) is not SummariserKind.MODEL or resources.wired.desk.price is not None:
+        return
+    for place, cap in capped.items():
+        if cap is not None:
+            model = resources.settings.model
+            raise BodyRefused(place, f"is a cap in money, and THREADMARK_MODEL_PRICES has no price of {model!r}")
+
+
 async def compact(
     resources: Resources, caller: Caller, thread_id: str, wish: NewCompaction, key: RequestKey | None
 ) -> Response[bytes]:
@@ -69,14 +80,18 @@ async def compact(
 
     if not isinstance(wish.policy, str):
         # Refused before its key is taken: the same key may come again with a better one.
-        policy_of(wish.policy)
+        asked = policy_of(wish.policy)
+        check_money(resources, wish.summariser, {"$.policy.cost_max": asked.cost_picos_max})
 
     async def act() -> tuple[int, bytes]:
         policy = await resources.database.read(partial(policy_asked_for, tenant_id=caller.tenant_id, asked=wish.policy))
+        check_money(resources, wish.summariser, {"$.policy.cost_max": policy.cost_picos_max})
         order = wish.order(name, f"key:{caller.key_id}", policy)
         if wish.dry_run:
             summariser = summariser_of(resources.wired.desk, order.summariser)
-            preview = await service_of(resources).compactions.preview(caller.tenant_id, thread_id, order, summariser)
+            preview = await service_of(resources).compactions.preview(
+                caller.tenant_id, thread_id, order, summariser, resources.wired.desk.price
+            )
             return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
         done, _ = await order_compaction(resources.wired.desk, caller.tenant_id, thread_id, order)
         if wish.wait:

@@ -23,6 +23,7 @@ from compaction.errors import (
     HoldLost,
     NothingToUndo,
     PlanOutdated,
+    PurseEmpty,
     RunInProgress,
     ViewBroken,
     ViewMoved,
@@ -51,6 +52,7 @@ from compaction.ledger import (
 from compaction.loading import Loaded, MessageCounter, read_loaded
 from compaction.looking import Drops, DropSource, FoundDrop
 from compaction.migrations import current_revision, head_revision, migrate
+from compaction.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
 from compaction.performing import HOLD_S
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
 from compaction.policies import Policies, named_policy
@@ -76,6 +78,7 @@ from compaction.records import (
 from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.service import Compactions, Preview
 from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+from compaction.store.purses import open_purse, purse_spent
 from compaction.store.rows import forget_threads
 from compaction.store.views import erased_in, read_standing
 from compaction.summary import (
@@ -111,6 +114,7 @@ from compaction.view import (
 from compaction.viewing import ShownView, Views
 
 __all__ = [
+    "AMOUNT_PATTERN",
     "EXTRACTOR_VERSION",
     "GENESIS",
     "HOLD_S",
@@ -165,8 +169,10 @@ __all__ = [
     "Policy",
     "Position",
     "Preview",
+    "Price",
     "Promotion",
     "Proposal",
+    "PurseEmpty",
     "QueuedPromotion",
     "Reason",
     "Recalled",
@@ -223,7 +229,11 @@ __all__ = [
     "histories",
     "migrate",
     "named_policy",
+    "open_purse",
+    "picos_of",
     "plan_compaction",
+    "price_of",
+    "purse_spent",
     "read_loaded",
     "read_standing",
     "recall_dropped",
@@ -233,6 +243,7 @@ __all__ = [
     "restore_drops",
     "restore_range",
     "source_entry",
+    "spell_money",
     "totals_of",
     "verify_rows",
     "view_messages",

@@ -31,11 +31,14 @@ from compaction.promotion import promotions_of
 from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
 from compaction.source import Position, Role, SourceEntry
 from compaction.summary import (
+    Admission,
     Draft,
     DraftRefused,
     Line,
     Refused,
     Summariser,
+    SummaryPrompt,
+    SummaryReply,
     TokenCounter,
     check_inventions,
     check_summary,
@@ -58,10 +61,12 @@ async def compact(
     analyses: Analyses,
     summariser: Summariser | None = None,
     count: TokenCounter = estimate_tokens,
+    admit: Admission | None = None,
 ) -> Proposal | Aborted:
     """Try the rungs in order: masking alone where the plan says so; else the model, the model stricter, excerpts.
 
-    Raises PlanOutdated when the view has moved since the plan was made. Exceptions of a summariser other than
+    `admit` is asked before a draft by the model begins. Raises PlanOutdated when the view has moved since the plan was
+    made. Exceptions of a summariser other than
     SummariserFailed are defects and pass.
     """
     work = _Work(request, analyses, count)
@@ -69,17 +74,19 @@ async def compact(
         return work.mask_only()
     rejections: list[Rejection] = []
     if summariser is not None:
+        asked = _Counted(summariser)
         for strategy in ("model", "model_strict"):
             refused = str(rejections[-1].reason) if rejections else None
             try:
                 draft = await model_draft(
                     work.covered,
-                    summariser,
+                    asked,
                     chunk_tokens=request.policy.chunk_tokens,
                     summary_tokens=request.plan.summary_tokens,
-                    prompt_tokens_max=request.policy.prompt_tokens_max,
+                    prompt_tokens_max=request.policy.prompt_tokens_max - asked.prompt_tokens,
                     count=count,
                     refused=refused,
+                    admit=admit,
                 )
                 return work.propose(draft, rejections)
             except DraftRefused as error:
@@ -92,6 +99,19 @@ async def compact(
     except DraftRefused as error:
         rejections.append(Rejection("extractive", error.reason, error.detail))
     return Aborted(compaction_id=request.compaction_id, rejections=tuple(rejections))
+
+
+class _Counted:
+    """A summariser that counts what it was shown: the stricter attempt has what the first one left of the cap."""
+
+    def __init__(self, summariser: Summariser) -> None:
+        self._summariser = summariser
+        self.prompt_tokens = 0
+
+    async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
+        """The reply."""
+        self.prompt_tokens += prompt.prompt_tokens
+        return await self._summariser.summarise(prompt)
 
 
 class _Work:

@@ -6,6 +6,7 @@ CompactionError
 ├── ViewMoved           somebody else moved the view, or changed what it covers; nothing was written
 ├── RunInProgress       a run holds the thread; nothing was written
 ├── HoldLost            another process performs the compaction now; nothing was written
+├── PurseEmpty          the money that several compactions share does not suffice; the call was not made
 └── NothingToUndo       the view is not one that a restore made
 """
 
@@ -14,6 +15,7 @@ __all__ = [
     "HoldLost",
     "NothingToUndo",
     "PlanOutdated",
+    "PurseEmpty",
     "RunInProgress",
     "ViewBroken",
     "ViewMoved",
@@ -62,6 +64,14 @@ class HoldLost(CompactionError):
     def __init__(self, compaction_id: str, holder: str) -> None:
         super().__init__(f"{holder!r} does not perform compaction {compaction_id!r} any more")
         self.compaction_id = compaction_id
+
+
+class PurseEmpty(CompactionError):
+    """What a call may cost at most is not there any more; it was not made."""
+
+    def __init__(self, purse_id: str) -> None:
+        super().__init__(f"the money of {purse_id!r} does not suffice for the next call")
+        self.purse_id = purse_id
 
 
 class NothingToUndo(CompactionError):

@@ -14,15 +14,17 @@ from sqlalchemy import Connection
 from compaction.analysis import Analyses
 from compaction.atoms import EXTRACTOR_VERSION
 from compaction.commit import Commit, commit_compaction
-from compaction.errors import HoldLost, PlanOutdated, RunInProgress, ViewMoved
+from compaction.errors import HoldLost, PlanOutdated, PurseEmpty, RunInProgress, ViewMoved
 from compaction.ledger import History, histories
 from compaction.loading import Loaded, MessageCounter, load_numbered
-from compaction.offloop import KeptReplies, compact_beside
+from compaction.money import Price
+from compaction.offloop import compact_beside
+from compaction.paying import PaidReplies
 from compaction.plan import Plan, Refusal, RefusalReason, plan_compaction
 from compaction.proposal import Aborted, CompactionRequest, Proposal
 from compaction.records import Compaction, CompactionStatus, Order
 from compaction.store import orders, replies, rows, views
-from compaction.summary import PROMPT_VERSION, Summariser, SummaryReply, TokenCounter
+from compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
 from state import Database, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
@@ -52,9 +54,10 @@ class Performance:
         holder: str,
         worker_id: str | None,
         summariser: Summariser | None,
+        price: Price | None,
         fence: int | None,
     ) -> None:
-        self._tools, self._summariser, self._fence = tools, summariser, fence
+        self._tools, self._summariser, self._price, self._fence = tools, summariser, price, fence
         self._compaction_id, self._holder, self._worker_id = compaction_id, holder, worker_id
 
     async def perform(self) -> Compaction:
@@ -77,6 +80,8 @@ class Performance:
                 return await self._end(CompactionStatus.ABORTED, "view_moved", str(error))
             except (LeaseLost, ThreadGone):
                 return await self._end(CompactionStatus.ABORTED, "lease_lost", "the run lost its lease of the thread")
+            except PurseEmpty as error:
+                return await self._end(CompactionStatus.ABORTED, "cost_max", str(error))
             except HoldLost:
                 return await self._stored()
 
@@ -102,7 +107,10 @@ class Performance:
         analyses = Analyses(
             (await self._tools.database.read(lambda connection: rows.read_analyses(connection, held.thread))).items()
         )
-        made = await draft(self._tools, loaded, plan, _order_of(held), held.compaction_id, self._kept(held), analyses)
+        order = _order_of(held)
+        made = await draft(
+            self._tools, loaded, plan, order, held.compaction_id, self._paid(order, held), analyses=analyses
+        )
         if isinstance(made, Aborted):
             return await self._abort(made)
         done = Commit(
@@ -136,18 +144,10 @@ class Performance:
         leaving = held.plan.covered or held.plan.masked
         return held.plan if views.signature_of(leaving, loaded.versions) == held.signature else None
 
-    def _kept(self, held: Compaction) -> Summariser | None:
+    def _paid(self, order: Order, held: Compaction) -> PaidReplies | None:
         if self._summariser is None:
             return None
-        database = self._tools.database
-
-        async def known() -> dict[str, SummaryReply]:
-            return await database.read(lambda connection: replies.read_replies(connection, held.compaction_id))
-
-        async def keep(key: str, reply: SummaryReply) -> None:
-            await database.write(lambda connection: replies.add_reply(connection, held, key, reply), repeatable=True)
-
-        return KeptReplies(self._summariser, known, keep)
+        return PaidReplies(self._tools.database, order, held, self._summariser, self._price)
 
     async def _load(self, held: Compaction) -> Loaded:
         return await self._tools.database.read(
@@ -259,7 +259,8 @@ async def draft(
     plan: Plan,
     order: Order,
     compaction_id: str,
-    summariser: Summariser | None,
+    summariser: PaidReplies | None,
+    *,
     analyses: Analyses | None = None,
 ) -> Proposal | Aborted:
     """What the plan comes to; nothing is written."""
@@ -294,4 +295,5 @@ def _order_of(held: Compaction) -> Order:
         summariser=held.summariser,
         requested_by=held.requested_by,
         base_tokens=held.base_tokens,
+        purse=held.purse,
     )

@@ -1,8 +1,10 @@
 """Policies: what a compaction keeps, how far it goes, and what it may cost. Every bound has a name and a default."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from compaction.ledger import Rules
+from compaction.money import picos_of
 
 __all__ = ["APPENDIX_SHARE", "APPENDIX_TOKENS_MAX", "APPENDIX_TOKENS_MIN", "Policy"]
 
@@ -29,6 +31,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     appendix_tokens: int | None = None  #: None: a twentieth of the covered tokens, 300 to 1,500
     chunk_tokens: int = 16_000  #: what one call of the summariser is shown at most
     prompt_tokens_max: int = 1_000_000  #: cost cap: prompt tokens of one compaction, over all calls
+    # Not there rather than null: the same order has the same digest as before there was such a cap.
+    cost_max: str | UnsetType = UNSET  #: cost cap in money: a decimal, in the currency of the prices
     introduced_share_max: float = 0.25  #: of a summary's atoms; more is an invention
     promote: bool = True
     promote_count_max: int = 50
@@ -47,6 +51,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} is not negative")
+        if self.cost_max is not UNSET:
+            picos_of(self.cost_max)
+
+    @property
+    def cost_picos_max(self) -> int | None:
+        """The cap in money, in picos; None: there is none."""
+        return None if self.cost_max is UNSET else picos_of(self.cost_max)
 
     def summary_budget(self, covered_tokens: int) -> int:
         """Tokens that a summary of so many tokens may have."""

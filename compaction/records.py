@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from compaction.ledger import Row
 from compaction.plan import Plan
@@ -98,7 +99,8 @@ class Cause(StrEnum):
 class Order(msgspec.Struct, frozen=True, kw_only=True):
     """What is ordered. The same `key` of a tenant is the same compaction for ever.
 
-    `base_tokens` is what a request has beside the thread: the agent's system text and its tools.
+    `base_tokens` is what a request has beside the thread: the agent's system text and its tools. `purse` is where its
+    money comes from, if it is shared.
     """
 
     key: str
@@ -107,6 +109,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     summariser: SummariserKind = SummariserKind.EXTRACTIVE
     requested_by: str = ""
     base_tokens: int = 0
+    purse: str | UnsetType = UNSET
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,6 +154,8 @@ class Compaction(msgspec.Struct, frozen=True, kw_only=True):
     requested_by: str
     policy: Policy
     base_tokens: int
+    purse: str | UnsetType
+    cost: int | None  #: picos that its calls have cost, or may have cost; None: its model has no price
     plan: Plan | None
     signature: str
     branch: int

@@ -16,6 +16,8 @@ from sqlalchemy import Connection
 
 from compaction.breaker import Attempt, breaker
 from compaction.loading import Loaded, MessageCounter, load_thread
+from compaction.money import Price
+from compaction.paying import PaidReplies
 from compaction.performing import Performance, draft
 from compaction.plan import Plan, Refusal, Situation, plan_compaction
 from compaction.proposal import Aborted, Proposal
@@ -53,17 +55,23 @@ class Compactions:
         self.count_message = MessageCounter(count)
 
     async def preview(
-        self, tenant_id: str, thread_id: str, order: Order, summariser: Summariser | None = None
+        self,
+        tenant_id: str,
+        thread_id: str,
+        order: Order,
+        summariser: Summariser | None = None,
+        price: Price | None = None,
     ) -> Preview:
         """A dry run: the whole work, a model's calls among it where there is a summariser, and nothing is written.
 
-        Raises NotFound.
+        What the calls cost is taken from the order's purse all the same. Raises NotFound, PurseEmpty.
         """
         loaded = await self.load(tenant_id, thread_id)
         plan = plan_compaction(_situation(loaded, order.base_tokens), order.policy)
         if isinstance(plan, Refusal):
             return Preview(refusal=plan)
-        made = await draft(self, loaded, plan, order, new_id(to_us(self.now())), summariser)
+        paid = None if summariser is None else PaidReplies(self.database, order, None, summariser, price)
+        made = await draft(self, loaded, plan, order, new_id(to_us(self.now())), paid)
         if isinstance(made, Aborted):
             return Preview(plan=plan, aborted=made)
         return Preview(plan=plan, proposal=made)
@@ -108,6 +116,7 @@ class Compactions:
         holder: str,
         worker_id: str | None = None,
         summariser: Summariser | None = None,
+        price: Price | None = None,
         fence: int | None = None,
     ) -> Compaction:
         """Do what was ordered; the compaction as it is then.
@@ -116,9 +125,10 @@ class Compactions:
         holds the thread (`error_code` is `run_in_progress`): perform it again later. `holder` names who performs, one
         name for each attempt that may run at the same time; `worker_id` is the worker of its process, with whose lease
         the hold ends. Inside of a run, `fence` is that of the run's lease. Without a summariser the summary is made
-        of excerpts. Raises NotFound when there is no such compaction.
+        of excerpts; without a `price` of its model, nothing that has a cap in money is made by it. Raises NotFound when
+        there is no such compaction.
         """
-        return await Performance(self, compaction_id, holder, worker_id, summariser, fence).perform()
+        return await Performance(self, compaction_id, holder, worker_id, summariser, price, fence).perform()
 
     async def plan(self, loaded: Loaded, order: Order, *, run_in_progress: bool = False) -> Plan | Refusal:
         """What an automatic compaction would do, unless the last ones over the same floor were in vain."""

@@ -19,6 +19,7 @@ __all__ = [
     "ledger_row",
     "policy",
     "promotion",
+    "purse",
     "reply",
     "segment",
     "standing",
@@ -122,6 +123,8 @@ class CompactionRow(Row, table=True):
     summariser: str
     policy: bytes = _bytes()
     base_tokens: int = _big()
+    purse_id: str | None = None
+    cost: int | None = _big(None)  #: picos, with what is set aside for a call; NULL: its model has no price
     plan: bytes | None = _bytes(nullable=True)
     signature: str = ""
     branch: int = 0
@@ -247,6 +250,16 @@ class PolicyRow(Row, table=True):
     created_at: int = _big()
 
 
+class PurseRow(Row, table=True):
+    """Money that the compactions of a job share, in picos; without a `total` it only counts."""
+
+    __tablename__ = "compaction_purse"
+    purse_id: str = Field(primary_key=True)
+    tenant_id: str
+    total: int | None = _big(None)
+    spent: int = _big()
+
+
 def _table(model: type[SQLModel]) -> Table:
     return cast(Table, getattr(model, "__table__"))  # noqa: B009
 
@@ -261,6 +274,7 @@ analysis = _table(AnalysisRow)
 reply = _table(ReplyRow)
 erasure = _table(ErasureRow)
 policy = _table(PolicyRow)
+purse = _table(PurseRow)
 
 #: Tables whose rows go when their thread goes.
 OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing)

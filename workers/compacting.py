@@ -42,7 +42,11 @@ async def perform(desk: Desk, compaction_id: str, kind: SummariserKind) -> Compa
     """Perform a compaction in this process; as it is then. Raises NotFound."""
     holder = new_id(desk.now_us())
     return await service_of(desk).compactions.perform(
-        compaction_id, holder=holder, worker_id=desk.worker_id, summariser=summariser_of(desk, kind)
+        compaction_id,
+        holder=holder,
+        worker_id=desk.worker_id,
+        summariser=summariser_of(desk, kind),
+        price=desk.price,
     )
 
 

@@ -10,8 +10,19 @@ from functools import partial
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
-from compaction import Compaction, CompactionStatus, Order, Policy, Preview, SummariserKind, Trigger
+from compaction import (
+    Compaction,
+    CompactionStatus,
+    Order,
+    Policy,
+    Preview,
+    PurseEmpty,
+    SummariserKind,
+    Trigger,
+    purse_spent,
+)
 from state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
 from state.tasks import Task
 from workers.chore import ChoreContext
@@ -25,11 +36,16 @@ COMPACT_MANY = "compact_many"
 BATCH_FACTOR = 4  #: threads of a batch for each that is compacted at the same time
 #: How often a thread that a run holds is looked at again before it is left to a task of its own.
 BUSY_COUNT_MAX, BUSY_S = 3, 0.5
-BUSY, GONE, OVER_BUDGET = "busy", "gone", "over_budget"
+BUSY, GONE = "busy", "gone"
+#: Bounds that end a job, each by its name.
+TOKENS_USED, MONEY_USED = "prompt_tokens_max", "cost_max"
 
 
 class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is to do. `prompt_tokens_max` bounds what models are shown over all threads together."""
+    """What a job is to do. `prompt_tokens_max` bounds what models are shown over all threads together.
+
+    With `has_purse` its money comes from a purse of the task's name, which `cost_max` bounds.
+    """
 
     status: str | None = None
     metadata: dict[str, Any] | None = None
@@ -39,6 +55,8 @@ class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
     dry_run: bool = False
     concurrency: int = 4
     prompt_tokens_max: int | None = None
+    cost_max: str | None = None
+    has_purse: bool = False
     requested_by: str = ""
 
     @property
@@ -50,8 +68,8 @@ class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     """How far a job is. `outcomes` counts threads by what came of them; `after` is where it goes on.
 
-    Outcomes are statuses of compactions, `would_commit` in a dry run, `busy` (a run holds the thread; its compaction
-    follows by itself) and `gone`.
+    `cost` is in picos, and None where nobody said what the model costs. Outcomes are statuses of compactions,
+    `would_commit` in a dry run, `busy` (a run holds the thread; its compaction follows by itself) and `gone`.
     """
 
     thread_count: int
@@ -61,6 +79,7 @@ class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
     tokens_after: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
+    cost: int | None = None
     critical_dropped: int = 0
     after: tuple[int | str, int] | None = None
     stopped_by: str | None = None
@@ -119,9 +138,13 @@ async def compact_many(desk: Desk, task: Task, context: ChoreContext) -> dict[st
         room = asyncio.Semaphore(job.concurrency)
         async with asyncio.TaskGroup() as group:
             doing = [group.create_task(_one(desk, task, job, each, room, purse)) for each in threads]
-        progress = _further(progress, [each.result() for each in doing], threads[-1])
+        progress = _further(progress, [each.result() for each in doing], threads[-1], await _cost(desk, task, job))
         await context.report(msgspec.to_builtins(progress))
     return dict(msgspec.to_builtins(progress))
+
+
+async def _cost(desk: Desk, task: Task, job: JobPayload) -> int | None:
+    return await desk.database.read(partial(purse_spent, purse_id=task.task_id)) if job.has_purse else None
 
 
 async def _batch(desk: Desk, task: Task, job: JobPayload, progress: JobProgress) -> list[Thread]:
@@ -145,12 +168,14 @@ async def _one(
     amount = job.policy.prompt_tokens_max if job.summariser is SummariserKind.MODEL else 0
     async with room:
         if not await purse.reserve(amount):
-            return _Outcome(what=OVER_BUDGET)
+            return _Outcome(what=TOKENS_USED)
         outcome = _Outcome(what=GONE)
         try:
             outcome = await _compact(desk, task, job, thread)
         except NotFound:
             outcome = _Outcome(what=GONE)
+        except PurseEmpty:
+            outcome = _Outcome(what=MONEY_USED)
         finally:
             await purse.settle(amount, outcome.prompt_tokens)
         return outcome
@@ -164,10 +189,11 @@ async def _compact(desk: Desk, task: Task, job: JobPayload, thread: Thread) -> _
         trigger=Trigger.BULK,
         summariser=job.summariser,
         requested_by=job.requested_by,
+        purse=task.task_id if job.has_purse else UNSET,
     )
     if job.dry_run:
         summariser = summariser_of(desk, job.summariser)
-        return _previewed(await compactions.preview(task.tenant_id, thread.thread_id, order, summariser))
+        return _previewed(await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, desk.price))
     ordered, _ = await compactions.begin(task.tenant_id, thread.thread_id, order)
     for _ in range(BUSY_COUNT_MAX):
         done = await perform(desk, ordered.compaction_id, job.summariser)
@@ -184,7 +210,7 @@ def _performed(done: Compaction, job: JobPayload) -> _Outcome:
         # What the calls in vain cost is not told; they cannot have cost more than this.
         prompt_tokens = job.policy.prompt_tokens_max
     return _Outcome(
-        what=str(done.status),
+        what=MONEY_USED if done.error_code == MONEY_USED else str(done.status),
         tokens_before=done.tokens_before,
         tokens_after=done.tokens_after,
         prompt_tokens=prompt_tokens,
@@ -210,9 +236,9 @@ def _previewed(preview: Preview) -> _Outcome:
     )
 
 
-def _further(progress: JobProgress, outcomes: list[_Outcome], last: Thread) -> JobProgress:
-    over = [each for each in outcomes if each.what == OVER_BUDGET]
-    done = [each for each in outcomes if each.what != OVER_BUDGET]
+def _further(progress: JobProgress, outcomes: list[_Outcome], last: Thread, cost: int | None) -> JobProgress:
+    over = [each.what for each in outcomes if each.what in (TOKENS_USED, MONEY_USED)]
+    done = [each for each in outcomes if each.what not in over]
     return JobProgress(
         thread_count=progress.thread_count,
         done_count=progress.done_count + len(done),
@@ -221,7 +247,8 @@ def _further(progress: JobProgress, outcomes: list[_Outcome], last: Thread) -> J
         tokens_after=progress.tokens_after + sum(each.tokens_after for each in done),
         prompt_tokens=progress.prompt_tokens + sum(each.prompt_tokens for each in done),
         output_tokens=progress.output_tokens + sum(each.output_tokens for each in done),
+        cost=cost,
         critical_dropped=progress.critical_dropped + sum(each.critical_dropped for each in done),
         after=sort_key(last, "created_at"),
-        stopped_by="prompt_tokens_max" if over else None,
+        stopped_by=over[0] if over else None,
     )

@@ -39,6 +39,11 @@ class CompactionPolicy:
                 raise ValueError(f"{name} is {value!r}; it is above 0")
 
     @property
+    def needs_price(self) -> bool:
+        """Whether it bounds in money what a model costs."""
+        return self.summariser is SummariserKind.MODEL and self.policy.cost_picos_max is not None
+
+    @property
     def with_target(self) -> Policy:
         """The policy, with a target below the bound: a compaction that just reached the bound would be the next one's
         beginning.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from compaction import CompactionService
+from compaction import CompactionService, Price
 from memory import Recollection
 from state import Database, Journal, to_us
 from workers.agents import Registry
@@ -29,6 +29,7 @@ class Desk:
     Attributes:
         recollection: Its calls raise `memory.Unavailable` while memory is down; None in a process that has no memory.
         compaction: None in a process that compacts nothing.
+        price: What `model` costs; None: nobody said, and nothing that has a cap in money is made by it.
         worker_id: The worker of this process; None in one that only serves HTTP.
     """
 
@@ -40,6 +41,7 @@ class Desk:
     data_dir: Path
     now: Callable[[], datetime]
     worker_id: str | None = None
+    price: Price | None = None
     recollection: Recollection | None = None
     compaction: CompactionService | None = None
     ledger_words_kept: timedelta | None = None  #: None: for ever

@@ -1,12 +1,16 @@
 """How the text of a setting becomes its value."""
 
+import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
+
+from compaction import Price, price_of
 
 __all__ = [
     "Network",
@@ -23,6 +27,7 @@ __all__ = [
     "object_reference",
     "origins",
     "port",
+    "prices",
     "redis_url",
     "seconds",
     "secret",
@@ -133,6 +138,17 @@ def secret(text: str) -> str:
     return _wanted(text, _SECRET.fullmatch(text) is not None)
 
 
+def prices(text: str) -> Mapping[str, Price]:
+    """What models cost, by their names: amounts of money per million tokens, as decimals in texts."""
+    try:
+        told = json.loads(text, object_pairs_hook=_each_once)
+        read = {name(model): price_of(told[model]["input"], told[model]["output"]) for model in told}
+        _wanted(told, all(each.keys() == {"input", "output"} for each in told.values()))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise WrongValue from error
+    return MappingProxyType(read)
+
+
 def networks(text: str) -> tuple[Network, ...]:
     """Addresses and networks, between commas."""
     try:
@@ -169,6 +185,10 @@ def shown_url(text: str) -> str:
     if "@" not in url.netloc and not url.query:
         return repr(text)
     return repr(f"{url.scheme}://…@{place}{url.path}")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return _wanted(dict(pairs), len(dict(pairs)) == len(pairs))
 
 
 def _items(text: str) -> list[str]:

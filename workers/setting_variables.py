@@ -12,6 +12,7 @@ from workers.setting_values import (
     object_reference,
     origins,
     port,
+    prices,
     redis_url,
     seconds,
     secret,
@@ -110,6 +111,17 @@ VARIABLES: tuple[Variable, ...] = (
         allowed=f"the name of a model, or {OFFLINE_MODEL} for the one that needs no key",
         example=OFFLINE_MODEL,
         meaning="The model of agents that name none. A key alone calls (and pays) nobody: a model must be named too.",
+    ),
+    Variable(
+        name="THREADMARK_MODEL_PRICES",
+        field="model_prices",
+        default="{}",
+        shown_default="none: caps in money are refused",
+        read_value=prices,
+        allowed="a JSON object of models, each with `input` and `output`: decimals in texts, at most 10000",
+        example='{"large-1": {"input": "2.50", "output": "10"}}',
+        meaning="What a million tokens of a model cost, in one currency of your choice. Caps in money (`cost_max` of "
+        "compactions and their jobs) count with it.",
     ),
     Variable(
         name="OPENAI_API_KEY",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from compaction import Price
 from workers.setting_values import Network, shown_url
 from workers.setting_variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
 
@@ -34,6 +35,7 @@ class Settings:
     ledger_words_days: int
     agents: str
     model: str
+    model_prices: Mapping[str, Price]
     openai_api_key: str | None = field(repr=False)
     openai_base_url: str | None
     lease_ttl_s: float
@@ -52,6 +54,11 @@ class Settings:
     def serves_with_worker(self) -> bool:
         """Whether the process that serves the API moves runs too."""
         return self.redis_url is None if self.serve_worker == "auto" else self.serve_worker == "yes"
+
+    @property
+    def model_price(self) -> Price | None:
+        """What the server's own model costs; None: nobody said."""
+        return self.model_prices.get(self.model)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":

@@ -114,6 +114,7 @@ class Sight:
             holder=f"{self._claim.run.run_id}/{journal.fence}",
             worker_id=thread.owner,
             summariser=summariser_of(self._desk, policy.summariser),
+            price=self._desk.price,
             fence=journal.fence,
         )
 

@@ -26,7 +26,7 @@ from state import (
     refuse_transaction_pooling,
     to_us,
 )
-from workers.agents import Registry, load_registry
+from workers.agents import Registry, RegistryRefused, load_registry
 from workers.chore import Handler
 from workers.chores import Chores
 from workers.compacting import COMPACT_THREAD, compact_thread
@@ -117,7 +117,7 @@ async def open_resources(
 ) -> AsyncIterator[Resources]:
     """Open everything, and close it again in the right order.
 
-    Raises SchemaBehind or SessionsNotKept before anything is served.
+    Raises SchemaBehind, SessionsNotKept or RegistryRefused before anything is served.
 
     With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
     to it (`with_intake`). `chores` are handlers of further kinds of tasks.
@@ -131,6 +131,8 @@ async def open_resources(
             settings.state_database_url, reader_count=READER_COUNT if with_readers else TURN_READER_COUNT
         )
         stack.push_async_callback(database.close)
+        registry = load_registry(settings.agents, search=Path.cwd())
+        _check_prices(registry, settings)
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
         stack.push_async_callback(model.close)
         redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
@@ -142,11 +144,12 @@ async def open_resources(
         desk = Desk(
             database=database,
             journal=Journal(database),
-            registry=load_registry(settings.agents, search=Path.cwd()),
+            registry=registry,
             model=model,
             feed=LocalFeed() if redis is None else redis.feed,
             data_dir=settings.data_dir,
             now=now,
+            price=settings.model_price,
             worker_id=new_worker_id(to_us(now())) if with_worker else None,
             recollection=memory.recollection,
             compaction=compactor,
@@ -191,6 +194,15 @@ def _check_schema(engine: Engine) -> None:
     found = revision_gaps(engine)
     if found:
         raise SchemaBehind(f"the state database is behind ({'; '.join(found)}): run `threadmark migrate`")
+
+
+def _check_prices(registry: Registry, settings: Settings) -> None:
+    for agent in registry:
+        if agent.compaction is not None and agent.compaction.needs_price and settings.model_price is None:
+            raise RegistryRefused(
+                f"agent {agent.name!r} has a cap in money (cost_max of its compaction policy), and "
+                f"THREADMARK_MODEL_PRICES has no price of {settings.model!r}: add one, or take the cap away"
+            )
 
 
 def _chores(desk: Desk) -> dict[str, Handler]:

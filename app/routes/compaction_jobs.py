@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from app import given
 from app.access import Caller, Scope, needs
 from app.answers import json_answer
-from app.compacting import policy_asked_for, service_of, thread_id_of
+from app.compacting import check_money, policy_asked_for, service_of, thread_id_of
 from app.cursors import Cursor, Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize, cut
 from app.path_ids import uuid_of
@@ -24,6 +24,7 @@ from app.sse.framing import HEARTBEAT, frame
 from app.sse.live import LiveResponse
 from app.wire.compaction_jobs import NewCompactionJob, ShownJob
 from app.wire.compactions import ShownCompaction
+from compaction import SummariserKind, open_purse
 from state import NotFound, Reply, new_id
 from state.receipts import look_up, record
 from state.task_pauses import pause_task, resume_task
@@ -78,13 +79,16 @@ async def create_job(
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply
         policy = policy_asked_for(connection, caller.tenant_id, data.policy)
+        caps = {"$.cost_max": data.cost_max, "$.policy.cost_max": policy.cost_picos_max}
+        check_money(resources, data.summariser, caps)
+        has_purse = SummariserKind(data.summariser) is SummariserKind.MODEL and resources.wired.desk.price is not None
+        payload = data.payload(f"key:{caller.key_id}", policy, has_purse=has_purse)
         new = NewTask(
-            tenant_id=caller.tenant_id,
-            kind=COMPACT_MANY,
-            key=new_id(now_us),
-            payload=msgspec.to_builtins(data.payload(f"key:{caller.key_id}", policy)),
+            tenant_id=caller.tenant_id, kind=COMPACT_MANY, key=new_id(now_us), payload=msgspec.to_builtins(payload)
         )
         task = add_task(connection, new, now_us)
+        if has_purse:
+            open_purse(connection, task.task_id, caller.tenant_id, data.cost_picos_max)
         record(connection, caller.tenant_id, receipt, task)
         return task
 

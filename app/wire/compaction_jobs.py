@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from app.wire.compaction_policies import PolicyName
-from app.wire.compactions import PolicyBody
-from compaction import Policy, SummariserKind
+from app.wire.compactions import Money, PolicyBody
+from compaction import Policy, SummariserKind, picos_of, spell_money
 from state.entry import Failure
 from state.tasks import Task
 from workers.compaction_job import JobPayload, JobProgress
@@ -30,8 +30,9 @@ class NewCompactionJob(Struct, forbid_unknown_fields=True, kw_only=True):
     """A job over many threads.
 
     `prompt_tokens_max` bounds what models are shown over all threads together: the job ends before it would be passed.
-    It bounds each thread's compaction too, where the policy allows more. `policy` is a policy, or the name of one
-    under `/compaction-policies`, whose values now are those of the whole job.
+    It bounds each thread's compaction too, where the policy allows more. `cost_max` bounds what models cost over all
+    threads together, in the currency of the server's prices: no call is made that could pass it. `policy` is a
+    policy, or the name of one under `/compaction-policies`, whose values now are those of the whole job.
     """
 
     filter: JobFilter = msgspec.field(default_factory=JobFilter)
@@ -40,8 +41,14 @@ class NewCompactionJob(Struct, forbid_unknown_fields=True, kw_only=True):
     dry_run: bool = False
     concurrency: Annotated[int, Meta(ge=1, le=CONCURRENCY_MAX)] = 4
     prompt_tokens_max: Annotated[int, Meta(ge=0, le=10**12)] | None = None
+    cost_max: Money | None = None
 
-    def payload(self, requested_by: str, policy: Policy) -> JobPayload:
+    @property
+    def cost_picos_max(self) -> int | None:
+        """The cap in money, in picos."""
+        return None if self.cost_max is None else picos_of(self.cost_max)
+
+    def payload(self, requested_by: str, policy: Policy, *, has_purse: bool) -> JobPayload:
         """What the job's task is given, by the policy that is asked for."""
         if self.prompt_tokens_max is not None:
             bound = min(policy.prompt_tokens_max, self.prompt_tokens_max)
@@ -55,6 +62,8 @@ class NewCompactionJob(Struct, forbid_unknown_fields=True, kw_only=True):
             dry_run=self.dry_run,
             concurrency=self.concurrency,
             prompt_tokens_max=self.prompt_tokens_max,
+            cost_max=None if self.cost_picos_max is None else spell_money(self.cost_picos_max),
+            has_purse=has_purse,
             requested_by=requested_by,
         )
 
@@ -63,8 +72,9 @@ class ShownProgress(Struct, kw_only=True):
     """How far a job is. `thread_count` are the threads that matched when it began.
 
     `outcomes` counts threads by what came of them: `committed` (`would_commit` in a dry run), `refused`, `aborted`,
-    `busy` (a run holds the thread; its compaction follows by itself), `gone`. `stopped_by` names the bound that ended
-    the job before its last thread.
+    `busy` (a run holds the thread; its compaction follows by itself), `gone`. `cost` is what the model's
+    calls have cost, with what is set aside for those on their way; null without a price of the model. `stopped_by`
+    names the bound that ended the job before its last thread.
     """
 
     thread_count: int
@@ -74,6 +84,7 @@ class ShownProgress(Struct, kw_only=True):
     tokens_after: int
     prompt_tokens: int
     output_tokens: int
+    cost: str | None
     critical_dropped: int
     stopped_by: str | None
 
@@ -82,6 +93,7 @@ class ShownProgress(Struct, kw_only=True):
         """The progress without where it goes on."""
         shown = msgspec.structs.asdict(progress)
         del shown["after"]
+        shown["cost"] = None if progress.cost is None else spell_money(progress.cost)
         return cls(**shown)
 
 
@@ -94,6 +106,7 @@ class ShownJob(Struct, kw_only=True):
     summariser: str
     concurrency: int
     prompt_tokens_max: int | None
+    cost_max: str | None
     filter: dict[str, Any]
     policy: dict[str, Any]
     progress: ShownProgress | None
@@ -115,6 +128,7 @@ class ShownJob(Struct, kw_only=True):
             summariser=job.summariser,
             concurrency=job.concurrency,
             prompt_tokens_max=job.prompt_tokens_max,
+            cost_max=job.cost_max,
             filter={"status": job.status, "metadata": job.metadata, "thread_ids": job.thread_ids},
             policy=msgspec.to_builtins(job.policy, order="deterministic"),
             progress=None if progress is None else ShownProgress.of(progress),

@@ -9,10 +9,21 @@ from msgspec import Meta, Struct
 
 from app.request import BodyRefused
 from app.wire.compaction_policies import PolicyName
-from compaction import Compaction, Order, Policy, Preview, SummariserKind, totals_of
+from compaction import (
+    AMOUNT_PATTERN,
+    Compaction,
+    Order,
+    Policy,
+    Preview,
+    SummariserKind,
+    picos_of,
+    spell_money,
+    totals_of,
+)
 
 __all__ = [
     "Covers",
+    "Money",
     "NewCompaction",
     "NewPins",
     "PinnedSpan",
@@ -24,6 +35,7 @@ __all__ = [
 ]
 
 Tokens = Annotated[int, Meta(ge=0, le=100_000_000)]
+Money = Annotated[str, Meta(pattern=AMOUNT_PATTERN)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 StatusName = Literal["planned", "summarising", "committed", "refused", "aborted", "restored", "superseded"]
 
@@ -32,7 +44,8 @@ class PolicyBody(Struct, forbid_unknown_fields=True, kw_only=True):
     """What a compaction keeps, how far it goes and what it may cost; what is left out has its default.
 
     `target_tokens` is of the whole request; where masking old tool output reaches it, nothing is summarised.
-    `appendix_tokens` bounds the kept facts, `prompt_tokens_max` what a model is shown over all calls.
+    `appendix_tokens` bounds the kept facts, `prompt_tokens_max` what a model is shown over all calls, `cost_max` what
+    they cost: a decimal such as "0.25", in the currency of the server's prices.
     """
 
     keep_last_turns: Annotated[int, Meta(ge=1, le=10_000)] | None = None
@@ -44,6 +57,7 @@ class PolicyBody(Struct, forbid_unknown_fields=True, kw_only=True):
     appendix_tokens: Tokens | None = None
     chunk_tokens: Annotated[int, Meta(ge=100, le=1_000_000)] | None = None
     prompt_tokens_max: Tokens | None = None
+    cost_max: Money | None = None
     introduced_share_max: Share | None = None
     promote: bool | None = None
     promote_count_max: Annotated[int, Meta(ge=0, le=10_000)] | None = None
@@ -54,7 +68,10 @@ def policy_of(body: PolicyBody | None, path: str = "$.policy") -> Policy:
     if body is None:
         return Policy()
     try:
-        return Policy(**{name: value for name, value in msgspec.structs.asdict(body).items() if value is not None})
+        told = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None}
+        if body.cost_max is not None:
+            told["cost_max"] = spell_money(picos_of(body.cost_max))
+        return Policy(**told)
     except ValueError as error:
         raise BodyRefused(path, str(error)) from error
 
@@ -142,7 +159,8 @@ class ShownCompaction(Struct, kw_only=True):
     `status` is `planned` or `summarising` while it is open, `committed`, `refused` (there was nothing to do) or
     `aborted` (it failed, and the view is as it was); later `restored` or `superseded`. `ledger` counts the units of
     the covered entries by unit and status; `total` is all of them but what the summary `introduced`. `shown_ratio` is
-    the share of the covered text that the summariser saw.
+    the share of the covered text that the summariser saw. `cost` is what the model's calls have cost, or may have cost
+    where nobody counted; null without a price of the model, and before the first call.
     """
 
     compaction_id: str | None
@@ -158,6 +176,7 @@ class ShownCompaction(Struct, kw_only=True):
     floor_tokens: int
     prompt_tokens: int
     output_tokens: int
+    cost: str | None = None
     shown_ratio: float
     ledger: dict[str, dict[str, int]]
     critical_dropped: int
@@ -189,6 +208,7 @@ class ShownCompaction(Struct, kw_only=True):
             floor_tokens=done.floor_tokens,
             prompt_tokens=done.prompt_tokens,
             output_tokens=done.output_tokens,
+            cost=None if done.cost is None else spell_money(done.cost),
             shown_ratio=done.shown_ratio,
             ledger=_counts(done.totals),
             critical_dropped=done.critical_dropped,

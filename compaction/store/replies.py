@@ -21,9 +21,9 @@ def read_replies(connection: Connection, compaction_id: str) -> dict[str, Summar
     return {row.key: _REPLY.decode(row.reply) for row in rows}
 
 
-def add_reply(connection: Connection, compaction: Compaction, key: str, reply: SummaryReply) -> None:
-    """Keep a reply; of two for the same prompt the first stays."""
-    insert_new(
+def add_reply(connection: Connection, compaction: Compaction, key: str, reply: SummaryReply) -> bool:
+    """Keep a reply; of two for the same prompt the first stays. Whether this is the first."""
+    row = insert_new(
         connection,
         tables.reply,
         {
@@ -33,6 +33,7 @@ def add_reply(connection: Connection, compaction: Compaction, key: str, reply: S
             "reply": msgspec.json.encode(reply),
         },
     )
+    return row is not None
 
 
 def forget_replies(connection: Connection, compaction_ids: Sequence[str]) -> None:

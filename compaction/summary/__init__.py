@@ -2,13 +2,22 @@
 
 from compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens, passage_of, text_of
 from compaction.summary.extractive import extractive_draft
-from compaction.summary.model import DraftRefused, Refused, Summariser, SummariserFailed, SummaryReply, model_draft
+from compaction.summary.model import (
+    Admission,
+    DraftRefused,
+    Refused,
+    Summariser,
+    SummariserFailed,
+    SummaryReply,
+    model_draft,
+)
 from compaction.summary.prompts import PROMPT_VERSION, SECTIONS, SummaryPrompt, prompts_for
 from compaction.summary.validate import check_inventions, check_summary
 
 __all__ = [
     "PROMPT_VERSION",
     "SECTIONS",
+    "Admission",
     "Draft",
     "DraftRefused",
     "Line",

@@ -1,9 +1,9 @@
 """The summary by a model: every chunk is shown, the replies are read by a fixed schema and merged without a model."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -12,7 +12,7 @@ from compaction.summary.drafts import Draft, Line, TokenCounter
 from compaction.summary.prompts import SECTIONS, SummaryPrompt, prompts_for
 from compaction.view.stubs import escape_fences
 
-__all__ = ["DraftRefused", "Refused", "Summariser", "SummariserFailed", "SummaryReply", "model_draft"]
+__all__ = ["Admission", "DraftRefused", "Refused", "Summariser", "SummariserFailed", "SummaryReply", "model_draft"]
 
 
 class Refused(StrEnum):
@@ -62,6 +62,10 @@ class Summariser(Protocol):
         ...
 
 
+#: Asked before the first call of a draft, with all of its prompts. Raises DraftRefused.
+Admission: TypeAlias = Callable[[Sequence[SummaryPrompt]], Awaitable[None]]
+
+
 async def model_draft(
     entries: Sequence[SourceEntry],
     summariser: Summariser,
@@ -71,11 +75,12 @@ async def model_draft(
     prompt_tokens_max: int,
     count: TokenCounter,
     refused: str | None = None,
+    admit: Admission | None = None,
 ) -> Draft:
     """Ask for every chunk, in order, and merge the replies section by section.
 
-    Raises DraftRefused before the first call when the calls would cost more than `prompt_tokens_max`, and at the first
-    reply that cannot be used.
+    Raises DraftRefused before the first call when the calls would cost more than `prompt_tokens_max`, or `admit` says
+    so, and at the first reply that cannot be used.
     """
     prompts = prompts_for(
         entries, chunk_tokens=chunk_tokens, summary_tokens=summary_tokens, count=count, refused=refused
@@ -83,6 +88,8 @@ async def model_draft(
     planned = sum(prompt.prompt_tokens for prompt in prompts)
     if planned > prompt_tokens_max:
         raise DraftRefused(Refused.COST_CAP, f"{planned} of {prompt_tokens_max} prompt tokens")
+    if admit is not None:
+        await admit(prompts)
     known = {entry.seq for entry in entries}
     merged: dict[str, list[Line]] = {section: [] for section in SECTIONS}
     prompt_tokens = output_tokens = 0

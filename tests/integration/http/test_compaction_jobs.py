@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,37 @@ async def test_a_job_without_money_stops_before_it_spends_any(running: Running) 
 
     assert done["policy"]["prompt_tokens_max"] == 10
     assert done["progress"]["prompt_tokens"] <= 10
+
+
+async def test_a_job_stops_before_its_money_is_passed(tmp_path: Path) -> None:
+    """What each call may cost is set aside before it is made; the receipts add up to what the job says."""
+    prices = {"THREADMARK_MODEL_PRICES": '{"offline": {"input": "2.50", "output": "10"}}'}
+    async with run_server(tmp_path, prices) as running, running.http() as http:
+        await threads(running, 6)
+        job_id = await begun(http, summariser="model", cost_max="0.05", concurrency=2)
+        done = await becomes(http, job_id, "done")
+        shown = (await http.get(f"{JOBS}/{job_id}/threads")).json()["items"]
+
+    progress = done["progress"]
+    assert (done["cost_max"], progress["stopped_by"]) == ("0.05", "cost_max")
+    assert Decimal(0) < Decimal(progress["cost"]) <= Decimal("0.05")
+    assert sum(Decimal(each["cost"] or "0") for each in shown) == Decimal(progress["cost"])
+    assert {each["status"] for each in shown} == {"committed", "aborted"}
+    assert {each["error_code"] for each in shown if each["status"] == "aborted"} == {"cost_max"}
+
+
+async def test_a_cap_in_money_needs_a_price(api: Api, admin: str) -> None:
+    """422 with the place of the cap, in a job's own and in its policy's; excerpts cost nothing and need none."""
+    for body, place in (
+        ({"cost_max": "5"}, "$.cost_max"),
+        ({"policy": {"cost_max": "0.25"}}, "$.policy.cost_max"),
+    ):
+        refused = await api.call("POST", JOBS, admin, json={**body, "summariser": "model"})
+        assert (refused.status_code, place in refused.text) == (422, True), refused.text
+        assert "THREADMARK_MODEL_PRICES has no price of 'offline'" in refused.json()["detail"]
+        assert (await api.call("POST", JOBS, admin, json=body)).status_code == 202
+    for amount in (0.5, "-1", "1e3", "0.1234567"):
+        assert (await api.call("POST", JOBS, admin, json={"cost_max": amount})).status_code == 422
 
 
 async def test_one_key_is_one_job(api: Api, admin: str) -> None:
