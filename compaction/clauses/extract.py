@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from compaction.atoms.language import guess_language
 from compaction.clauses.clause import Clause, ClauseClass
-from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES, ENDINGS, NEGATION, POLITE_REQUEST
+from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
+from compaction.clauses.forms import ENDINGS, NEGATION, POLITE_REQUEST
 from compaction.clauses.sentences import sentences
+from compaction.clauses.telling import TELLING
 
 __all__ = ["clause_form", "extract_clauses", "is_negative", "lowered"]
 
@@ -15,13 +17,14 @@ __all__ = ["clause_form", "extract_clauses", "is_negative", "lowered"]
 _STRENGTH = (
     ClauseClass.CORRECTION,
     ClauseClass.DECISION,
+    ClauseClass.OPEN_QUESTION,
     ClauseClass.CONSTRAINT,
     ClauseClass.COMMITMENT,
-    ClauseClass.OPEN_QUESTION,
 )
 _LETTERS_MIN = 3
 _SHORT = 160  #: code points; the language of a shorter text is too much of a guess to try its word forms alone
 _ALL_ENDINGS = tuple(ending for endings in ENDINGS.values() for ending in endings)
+_ALL_TELLING = tuple(TELLING.values())
 _QUESTION = re.compile(r"[?？][\"'”»」』)]{0,3}\Z")
 _QUESTION_JA = re.compile(r"(?:ます|です|ません|でしょう|のでしょう|の)か[。]?\Z")
 _QUESTION_ZH = re.compile(r"[吗呢][。]?\Z")
@@ -36,17 +39,22 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     small = lowered(text)
     language = language or guess_language(text)
     spans = sentences(text) if spans is None else spans
-    endings = _ALL_ENDINGS if len(text) < _SHORT and language not in ("zh", "ja") else ENDINGS[language]
+    is_guess = len(text) < _SHORT and language not in ("zh", "ja")
+    endings = _ALL_ENDINGS if is_guess else ENDINGS[language]
+    telling = _ALL_TELLING if is_guess else (TELLING[language],)
     cues = _cues_by_place(small)
     clauses: list[Clause] = []
     at = 0
     for start, end in spans:
-        found: set[ClauseClass] = set()
+        found: list[ClauseClass] = []
         while at < len(cues) and cues[at][0] < end:
             if cues[at][0] >= start:
-                found.add(cues[at][1])
+                found.append(cues[at][1])
             at += 1
-        cls = _class_of(small[start:end], found, language, endings)
+        sentence = small[start:end]
+        cls = _class_of(sentence, set(found), language, endings)
+        if cls is ClauseClass.CONSTRAINT and found.count(cls) <= 1 and any(each.search(sentence) for each in telling):
+            continue
         if cls is not None and sum(map(str.isalpha, text[start:end][:40])) >= _LETTERS_MIN:
             clauses.append(
                 Clause(cls, start, end, clause_form(text[start:end]), bool(NEGATION.search(small, start, end)))
@@ -95,8 +103,8 @@ def is_negative(text: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """The text in small letters with every code point in its place."""
-    small = text.lower()
+    """The text in small letters with every code point in its place, and with one kind of apostrophe."""
+    small = text.lower().replace("’", "'")
     if len(small) == len(text):
         return small
-    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
+    return "".join(char.lower() if len(char.lower()) == 1 else char for char in text).replace("’", "'")

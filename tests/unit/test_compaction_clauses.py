@@ -11,21 +11,29 @@ from hypothesis import strategies as st
 from compaction.clauses import ClauseClass, clause_form, extract_clauses, sentences
 
 FOLDER = Path(__file__).parents[1] / "data" / "compaction"
-LABELLED = [
-    (file.stem.rpartition("-")[2], *line.split("\t"))
-    for file in sorted(FOLDER.glob("clauses-*.txt"))
-    for line in file.read_text("utf-8").splitlines()
-]
-#: What is reached on the labelled sentences.
+#: What is reached on the labelled sentences: the tidy ones, and those that say it in other words.
 RECALL_FLOOR = PRECISION_FLOOR = 0.97
-POLARITY_FLOOR = 0.98
+POLARITY_FLOOR = 0.94
+SPOKEN_MIN = 300
+#: Sentences that no cue was ever chosen for. The recall is low, and that is the figure of the documents.
+HELD_RECALL_FLOOR, HELD_FALSE_MAX = 0.41, 1
 
 
-def test_labelled_sentences_are_read_as_people_read_them() -> None:
+def labelled(pattern: str) -> list[tuple[str, ...]]:
+    """Language, class, sign and sentence of each line."""
+    return [
+        (file.stem.rpartition("-")[2], *line.split("\t"))
+        for file in sorted(FOLDER.glob(pattern))
+        for line in file.read_text("utf-8").splitlines()
+    ]
+
+
+@pytest.mark.parametrize("pattern", ["clauses-*.txt", "spoken-*.txt"])
+def test_labelled_sentences_are_read_as_people_read_them(pattern: str) -> None:
     """Class and polarity of the labelled sentences, each standing alone, are found above the floors."""
     right, wrong, missed, polarity = Counter[str](), Counter[str](), Counter[str](), Counter[bool]()
     remarks = []
-    for language, cls, sign, sentence in LABELLED:
+    for language, cls, sign, sentence in labelled(pattern):
         found = {clause.cls: clause for clause in extract_clauses(sentence)}
         expected = set() if cls == "-" else {ClauseClass(cls)}
         right.update(expected & found.keys())
@@ -42,6 +50,27 @@ def test_labelled_sentences_are_read_as_people_read_them() -> None:
     assert total / (total + sum(missed.values())) >= RECALL_FLOOR, "\n".join(remarks)
     assert total / (total + sum(wrong.values())) >= PRECISION_FLOOR, "\n".join(remarks)
     assert polarity[True] / polarity.total() >= POLARITY_FLOOR, "\n".join(remarks)
+
+
+def test_words_that_nobody_chose_a_cue_for() -> None:
+    """What the documents say of unseen sentences: how many are found, and how many are taken that bind nobody."""
+    held = labelled("held-*.txt")
+    binding = [sentence for _, cls, _, sentence in held if cls != "-"]
+    telling = [sentence for _, cls, _, sentence in held if cls == "-"]
+    assert len(binding) == len(telling) == 36
+
+    found = [sentence for sentence in binding if extract_clauses(sentence)]
+    false = [sentence for sentence in telling if extract_clauses(sentence)]
+    assert len(found) / len(binding) >= HELD_RECALL_FLOOR, found
+    assert len(false) <= HELD_FALSE_MAX, false
+
+
+def test_the_sentences_of_six_languages_are_many() -> None:
+    """Half of them bind nobody, so that a cue that is too wide is seen."""
+    spoken = labelled("spoken-*.txt")
+    assert {language for language, *_ in spoken} == {"en", "de", "fr", "es", "zh", "ja"}
+    assert len(spoken) >= SPOKEN_MIN
+    assert 2 * sum(cls == "-" for _, cls, *_ in spoken) >= len(spoken)
 
 
 def test_sentences_that_bind_are_found_in_some_class() -> None:
