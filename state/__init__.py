@@ -71,6 +71,7 @@ from state.fleet import (
     unserved_routes,
 )
 from state.fold import apply, fold
+from state.folds import Folded, Folds, fold_thread
 from state.history import History, Origin, read_history, transcripts
 from state.ids import (
     ExecutionId,
@@ -158,6 +159,8 @@ __all__ = [
     "ExecutionId",
     "Failure",
     "FileLocks",
+    "Folded",
+    "Folds",
     "Fork",
     "Hand",
     "Held",
@@ -255,6 +258,7 @@ __all__ = [
     "find_run",
     "find_thread",
     "fold",
+    "fold_thread",
     "fork_lineage",
     "from_us",
     "get_run",

@@ -82,6 +82,8 @@ def erase_in_thread(connection: Connection, thread: int, rewrite: Rewrite, after
         .limit(_ENTRY_COUNT)
     ).all()
     entry_count = sum(_erase_entry(connection, row, rewrite) for row in rows)
+    if entry_count:
+        _tell_folds(connection, thread)
     return Erasing(entry_count=entry_count, after_seq=rows[-1].seq if len(rows) == _ENTRY_COUNT else None)
 
 
@@ -129,6 +131,12 @@ def _erase_entry(connection: Connection, row: Any, rewrite: Rewrite) -> bool:
         .values(payload=msgspec.json.encode(left), erased=erased, salt=None)
     )
     return True
+
+
+def _tell_folds(connection: Connection, thread: int) -> None:
+    """In the transaction of the erasure: no process goes on from a fold that has the words."""
+    moved = tables.thread.c.number == thread
+    connection.execute(update(tables.thread).where(moved).values(erasures=tables.thread.c.erasures + 1))
 
 
 def _erase_columns(

@@ -17,6 +17,7 @@ from state.append import Append
 from state.database import Database
 from state.entry import Entry, Recorded, decode, encode, kind_of
 from state.errors import JournalDamaged, LeaseLost, Overtaken
+from state.folds import Folded, Folds, fold_thread
 from state.lineage import Leave
 from state.moves import Move, apply_move, refuse_stale
 from state.records import Thread
@@ -40,6 +41,7 @@ class Sealed:
 
     row: tuple[Any, ...]
     digest: bytes
+    payload: bytes
 
 
 def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Sealed:
@@ -68,7 +70,7 @@ def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Se
         payload,
         digest,
     )
-    return Sealed(row, digest)
+    return Sealed(row, digest, payload)
 
 
 class Hand:
@@ -85,6 +87,7 @@ class Hand:
         self._digest = thread.head_digest
         self._seq = self._flushed_seq = thread.head_seq
         self._pending: list[tuple[Any, ...]] = []
+        self.byte_count = 0  #: bytes of the payloads noted
         self.branch = thread.branch
         self.inbox = thread.inbox
 
@@ -92,6 +95,11 @@ class Hand:
     def seq(self) -> int:
         """The seq of the last entry noted."""
         return self._seq
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the last entry noted."""
+        return self._digest
 
     @property
     def flushed_seq(self) -> int:
@@ -116,6 +124,7 @@ class Hand:
         sealed = seal(self._thread.number, self._thread.thread_id, self._digest, recorded)
         self._digest = sealed.digest
         self._pending.append(sealed.row)
+        self.byte_count += len(sealed.payload)
         return recorded
 
     async def flush(self, move: Move | None = None) -> None:
@@ -163,14 +172,25 @@ class Damage:
 
 
 class Journal:
-    """Reads journals."""
+    """Reads journals, and keeps what it folded of them."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, folds: Folds | None = None) -> None:
         self._database = database
+        self.folds = Folds() if folds is None else folds
 
     async def read(self, thread: int, *, after_seq: int = 0, count_max: int | None = None) -> list[Recorded]:
         """Entries of all branches after `after_seq`, in order: one query, whatever the length."""
         return await self._database.read(lambda connection: read_entries(connection, thread, after_seq, count_max))
+
+    async def fold(self, thread: Thread) -> Folded:
+        """The thread's journal folded up to the head that its row tells of; the caller may move it on.
+
+        No query for what is kept as it stands, one otherwise: for what is new, or for all of it.
+        """
+        kept = self.folds.find(thread)
+        if kept is not None and kept.is_of(thread):
+            return kept
+        return await self._database.read(lambda connection: fold_thread(connection, thread, kept))
 
     async def read_leaves(self, thread: int) -> dict[int, Leave]:
         """Where each branch of the thread left its parent."""

@@ -52,6 +52,7 @@ class Thread:
     fence: int
     owner: str | None
     inbox: int  #: rises with whatever comes from outside
+    erasures: int  #: rises when words are taken out of its journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +125,7 @@ def thread_of(row: Row[Any]) -> Thread:
         fence=row.fence,
         owner=row.owner,
         inbox=row.inbox,
+        erasures=row.erasures,
     )
 
 

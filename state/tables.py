@@ -70,6 +70,7 @@ class ThreadRow(Row, table=True):
     branch_count: int = 1
     lineage: str
     inbox: int = _big()
+    erasures: int = _count()  #: times that words were taken out of the journal: what was folded before is no copy of it
 
 
 class ThreadLabelRow(Row, table=True):

@@ -7,7 +7,6 @@ from state import (
     Execution,
     ExecutionId,
     Fork,
-    Recorded,
     RunStarted,
     Stretch,
     ThreadState,
@@ -28,17 +27,16 @@ __all__ = ["begin", "fold_answers", "fork_at"]
 
 
 async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
-    """Read and fold the journal (one query), and note what starts the run, or the turn, or both."""
+    """Fold the journal (one query, or none), and note what starts the run, or the turn, or both."""
     async with desk.replays:
-        entries = await desk.journal.read(claim.thread.number)
-        state = fold(visible(entries, claim.thread.lineage))
+        folded = await desk.journal.fold(claim.thread)
+    journal = TurnJournal(desk, claim, folded)
     if desk.tracer is not None and claim.was_orphan:
         # The dead may have taken along what was on disk and not sent yet.
+        entries = await desk.journal.read(claim.thread.number, after_seq=journal.first_seq - 1)
         desk.tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
-    own = (each.seq for each in entries if each.run == claim.run.number)
-    journal = TurnJournal(desk, claim, state, first_seq=next(own, claim.thread.head_seq + 1))
-    if not _has_started(entries, claim.run.number):
-        await _start(desk, journal, claim, agent, entries)
+    if not journal.outline.has_started(claim.run.number):
+        await _start(desk, journal, claim, agent)
     journal.note(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
     fold_answers(journal, claim.answers)
     return journal
@@ -62,8 +60,9 @@ def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> Non
         )
 
 
-async def fork_at(desk: Desk, claim: Claim, entries: list[Recorded], seq: int) -> tuple[Fork, ThreadState]:
+async def fork_at(desk: Desk, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
     """The fork that leaves after the entry at `seq` (0: before the first), and the state there."""
+    entries = await desk.journal.read(claim.thread.number)
     leaves = await desk.journal.read_leaves(claim.thread.number)
     parent = next((each.branch for each in entries if each.seq == seq), 0)
     new_branch = 1 + max(leaves, default=0)
@@ -72,15 +71,11 @@ async def fork_at(desk: Desk, claim: Claim, entries: list[Recorded], seq: int) -
     return fork, fold(visible(entries, lineage))
 
 
-def _has_started(entries: list[Recorded], run: int) -> bool:
-    return any(each.run == run and isinstance(each.entry, RunStarted) for each in entries)
-
-
-async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent, entries: list[Recorded]) -> None:
+async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
     run, request, left = claim.run, claim.run.request, journal.state
     if request.from_seq is not None:
-        journal.fork(*await fork_at(desk, claim, entries, request.from_seq))
-    execution_id = _execution_id(claim, journal.state, entries)
+        journal.fork(*await fork_at(desk, claim, request.from_seq))
+    execution_id = _execution_id(claim, journal)
     if execution_id != run.execution_id:
         journal.begin_execution(execution_id)
     if journal.state is not left or not _is_at(left, execution_id):
@@ -102,22 +97,16 @@ async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgen
     )
 
 
-def _execution_id(claim: Claim, state: ThreadState, entries: list[Recorded]) -> ExecutionId:
+def _execution_id(claim: Claim, journal: TurnJournal) -> ExecutionId:
     """The execution that the run was accepted for, or one of its own where the thread has left that one behind.
 
     It did steps on a branch that was left (a fork, a rollback), or another execution came after it: its keys are taken,
     and whoever knows them outside would take the new steps for repetitions.
     """
-    run = claim.run
-    runs = {
-        each.run
-        for each in entries
-        if isinstance(each.entry, RunStarted) and each.entry.execution_id == run.execution_id
-    }
-    seen = {each.seq for each in visible(entries, claim.thread.lineage)}
-    is_whole = all(each.seq in seen for each in entries if each.run in runs)
-    if not runs or (is_whole and _is_at(state, run.execution_id)):
-        return run.execution_id
+    run, execution_id, outline = claim.run, claim.run.execution_id, journal.outline
+    is_whole = outline.is_whole(execution_id, claim.thread.lineage)
+    if not outline.has_begun(execution_id) or (is_whole and _is_at(journal.state, execution_id)):
+        return execution_id
     return ExecutionId(run.run_id)
 
 

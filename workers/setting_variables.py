@@ -176,6 +176,17 @@ VARIABLES: tuple[Variable, ...] = (
         meaning="How often a worker looks for runs that nobody moves.",
     ),
     Variable(
+        name="THREADMARK_FOLDS_MIB",
+        field="folds_mib",
+        default="64",
+        shown_default="`64`",
+        read_value=whole(0, 65_536),
+        allowed="a whole number from 0 to 65536",
+        example="64",
+        meaning="MiB of journals whose folds a process keeps, so that a thread's next turn reads what is new. "
+        "They take about three times that in memory; 0: none.",
+    ),
+    Variable(
         name="THREADMARK_BODY_BYTES_MAX",
         field="body_bytes_max",
         default=str(2**20),

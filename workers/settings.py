@@ -41,6 +41,7 @@ class Settings:
     lease_ttl_s: float
     heartbeat_s: float
     sweep_s: float
+    folds_mib: int
     body_bytes_max: int
     rate_per_s: float
     rate_burst: int

@@ -36,6 +36,11 @@ BLANK_RUN_MAX = 100_000
 _BLANKS = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _LONG_RUN = re.compile(f"[{_BLANKS}]{{{BLANK_RUN_MAX},}}")
 
+#: Counts that are kept, about 100 bytes each, of texts that take longer to count than to look up.
+COUNTS_KEPT_MAX = 65_536
+_SHORT_LENGTH = 24
+_counts: dict[bytes, int] = {}
+
 _lock = threading.Lock()
 _loaded: tiktoken.Encoding | None = None
 
@@ -51,6 +56,19 @@ class VocabularyDamaged(Exception):
 
 def count_tokens(text: str) -> int:
     """The number of tokens of `text`; what looks like a special token is counted as the text it is."""
+    if len(text) < _SHORT_LENGTH:
+        return _count(text)
+    # The same transcript is counted at every call of a model. By digest: no word stays here that was erased elsewhere.
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    count = _counts.get(digest)
+    if count is None:
+        if len(_counts) >= COUNTS_KEPT_MAX:
+            _counts.clear()
+        count = _counts[digest] = _count(text)
+    return count
+
+
+def _count(text: str) -> int:
     encoding = load()
     if len(text) < BLANK_RUN_MAX:
         return len(encoding.encode_ordinary(text))

@@ -109,6 +109,7 @@ class Turn:
         try:
             journal = await begin(self._desk, self._claim, self._agent)
             await self._move(journal)
+            journal.keep()
         except LeaseLost as lost:
             _LOG.info("turn given up: %s", lost)
         finally:
@@ -281,8 +282,7 @@ class Turn:
             if call.wait_id is not None:
                 journal.note(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
         await journal.flush()
-        entries = await self._desk.journal.read(self.thread)
-        journal.fork(*await fork_at(self._desk, self._claim, entries, journal.first_seq - 1))
+        journal.fork(*await fork_at(self._desk, self._claim, journal.first_seq - 1))
         journal.note(RolledBack(run_id=self._run.run_id))
         await journal.flush(
             Ending(

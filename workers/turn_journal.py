@@ -1,5 +1,6 @@
 """One turn's side of a journal: note entries, fold them at once, flush them with the rows that move along."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ from state import (
     Ending,
     Entry,
     ExecutionId,
+    Folded,
     Fork,
     Hand,
     Move,
@@ -29,7 +31,7 @@ __all__ = ["TurnJournal"]
 class TurnJournal:
     """Notes, folds, flushes, and tells the readers."""
 
-    def __init__(self, desk: Desk, claim: Claim, state: ThreadState, *, first_seq: int) -> None:
+    def __init__(self, desk: Desk, claim: Claim, folded: Folded) -> None:
         self._desk = desk
         self._claim = claim
         self._hand = Hand(desk.database, claim.thread, run=claim.run.number, now_us=desk.now_us)
@@ -44,8 +46,13 @@ class TurnJournal:
         self._durable_seq = claim.thread.head_seq
         self._held_back: list[Flash] = []
         self._untraced: list[Recorded] = []
-        self.state = state
-        self.first_seq = first_seq  #: where the run begins in the journal
+        self._lineage = folded.lineage
+        self._begun_from = folded
+        self.state = folded.state
+        self.outline = folded.outline
+        first_seq = self.outline.first_seq(claim.run.number)
+        #: where the run begins in the journal
+        self.first_seq = claim.thread.head_seq + 1 if first_seq is None else first_seq
 
     @property
     def fence(self) -> int:
@@ -59,7 +66,7 @@ class TurnJournal:
 
     def fork(self, fork: Fork, state: ThreadState) -> None:
         """Go on on a new branch, from `state`."""
-        self._fork = fork
+        self._fork, self._lineage = fork, fork.lineage
         self._hand.turn_to(fork.branch)
         self.state = state
 
@@ -86,6 +93,7 @@ class TurnJournal:
         if self._desk.tracer is not None:
             self._untraced.append(recorded)
         apply(self.state, recorded)
+        self.outline.see((recorded,))
         match entry:
             case WaitOpened():
                 self._opened.append(entry)
@@ -122,6 +130,21 @@ class TurnJournal:
         held_back, self._held_back = self._held_back, []
         for flash in held_back:
             self._show(flash)
+
+    def keep(self) -> None:
+        """Keep the fold for the thread's next turn: to be called when this one has ended. Nothing is noted any more."""
+        hand = self._hand
+        if hand.seq != hand.flushed_seq:
+            return
+        folded = replace(
+            self._begun_from,
+            head_seq=hand.seq,
+            head_digest=hand.digest,
+            lineage=self._lineage,
+            state=self.state,
+            byte_count=self._begun_from.byte_count + hand.byte_count,
+        )
+        self._desk.journal.folds.keep(self._claim.thread.number, folded)
 
     def delta(self, text: str, message_id: str) -> None:
         """Show a piece of a reply to the readers; the reply's entry keeps where it was cut."""

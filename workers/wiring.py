@@ -18,6 +18,7 @@ from state import (
     AdvisoryLocks,
     Database,
     FileLocks,
+    Folds,
     Journal,
     Liveness,
     is_sqlite,
@@ -143,7 +144,7 @@ async def open_resources(
         memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
         desk = Desk(
             database=database,
-            journal=Journal(database),
+            journal=Journal(database, Folds(settings.folds_mib * 1024 * 1024)),
             registry=registry,
             model=model,
             feed=LocalFeed() if redis is None else redis.feed,

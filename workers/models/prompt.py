@@ -14,6 +14,8 @@ __all__ = ["check_call_results", "to_openai"]
 _PARTS = {"text", "image_url", "input_audio", "file"}
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_LENGTH_MAX = 64
+#: One for all calls: making an encoder costs more than most arguments do.
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def to_openai(instructions: str, messages: Sequence[Message], recalled: str = "") -> list[dict[str, Any]]:
@@ -120,4 +122,4 @@ def _part(message: Message, block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _json_text(arguments: Mapping[str, Any]) -> str:
-    return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    return _JSON.encode(arguments)

@@ -113,10 +113,11 @@ class Stage:
         return [each.entry for each in await self.entries(run) if isinstance(each.entry, kind)]
 
     async def state(self, run: Run) -> ThreadState:
-        """The thread as it stands; its journal verifies, and a model would take its transcript."""
+        """The thread as it stands: its journal verifies, the fold that is kept agrees, a model would take it."""
         thread = await self.store.thread(run.thread_id)
         assert await self.store.journal.verify(thread) == []
         state = fold(visible(await self.store.entries(run.thread), thread.lineage))
+        assert (await self.desk.journal.fold(thread)).state == state
         if not state.open_calls:
             check_call_results(to_openai("", state.messages))
         return state

@@ -35,6 +35,7 @@ from state import (
     cancel_runs,
     delete_thread,
     fold,
+    fold_thread,
     idempotency_key_of,
     list_waits,
     migrate,
@@ -213,6 +214,10 @@ class Machine(RuleBasedStateMachine):
         entries = await self.store.entries(thread.number)
         seen = list(visible(entries, thread.lineage))
         state = fold(seen)
+        kept = self.stage.desk.journal.folds.find(thread)
+        folded = await self.store.read(partial(fold_thread, thread=thread, base=kept))
+        assert (folded.state, folded.head_digest) == (state, thread.head_digest)
+        assert folded.outline == (await self.store.read(partial(fold_thread, thread=thread))).outline
         assert await self.store.journal.verify(thread) == []
         assert [each.seq for each in entries] == list(range(1, thread.head_seq + 1))
         assert [each.fence for each in entries] == sorted(each.fence for each in entries)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from state import FileLocks, Run, RunStatus, open_engine
+from state import FileLocks, Folded, Run, RunStatus, Thread, open_engine
 from tests.conformance.store import Store
 from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
@@ -79,14 +79,14 @@ async def test_a_turn_that_broke_off_is_taken_up_again_by_a_worker_that_lives(
     accidents = [accident]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:
-        read = stage.desk.journal.read
+        fold = stage.desk.journal.fold
 
-        async def breaking(thread: int, *, after_seq: int = 0, count_max: int | None = None) -> object:
+        async def breaking(thread: Thread) -> Folded:
             if accidents:
                 raise accidents.pop()
-            return await read(thread, after_seq=after_seq, count_max=count_max)
+            return await fold(thread)
 
-        stage.desk.journal.read = breaking  # type: ignore[method-assign, assignment]
+        stage.desk.journal.fold = breaking  # type: ignore[method-assign]
         async with working(stage, "worker-1"):
             run = await stage.say()
             await wait_until(settled(store, run), description="the run to succeed")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from state import LeaseLost, TurnStarted, fold, migrate, open_engine
+from state import LeaseLost, TurnStarted, migrate, open_engine
 from tests.conformance.store import ROUTES, WORKER, Store
 from tests.factories import TENANT, ScriptedModel
 from workers.agents import ChatAgent, Registry
@@ -42,7 +42,7 @@ async def a_turn(store: Store, folder: Path, feed: LocalFeed) -> TurnJournal:
         data_dir=folder,
         now=lambda: datetime.now(UTC),
     )
-    return TurnJournal(desk, claim, fold(()), first_seq=1)
+    return TurnJournal(desk, claim, await store.journal.fold(claim.thread))
 
 
 def shown(feed: LocalFeed, journal: TurnJournal, after_seq: int) -> list[Any]:

@@ -1,0 +1,80 @@
+"""The outline of a journal: where each run stands in it, on whichever branch. Pure.
+
+What a turn has to know of its run before it begins, without the entries: whether the run was begun, where its first
+entry is, and whether everything that its execution did is still on the branch that the thread goes on from.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from state.entry import Recorded, RunStarted
+from state.ids import ExecutionId
+from state.lineage import Lineage
+
+__all__ = ["Outline"]
+
+
+class _Span(NamedTuple):
+    first_seq: int
+    branch: int
+    last_seq: int  #: on that branch
+    left: tuple[tuple[int, int], ...] = ()  #: branches that it wrote on before, each with its last seq there
+
+
+@dataclass(slots=True)
+class Outline:
+    """Grows by one entry at a time; entries of every branch, in order."""
+
+    _spans: dict[int, _Span] = field(default_factory=dict)  #: by number of the run
+    _begun: dict[ExecutionId, tuple[int, ...]] = field(default_factory=dict)  #: the runs that began or resumed it
+    _started: set[int] = field(default_factory=set)
+
+    def see(self, entries: Iterable[Recorded]) -> None:
+        """Take in further entries."""
+        for each in entries:
+            run = each.run
+            if run is None:
+                continue
+            span = self._spans.get(run)
+            if span is None:
+                self._spans[run] = _Span(each.seq, each.branch, each.seq)
+            elif span.branch == each.branch:
+                self._spans[run] = _Span(span.first_seq, span.branch, each.seq, span.left)
+            else:
+                left = (*span.left, (span.branch, span.last_seq))
+                self._spans[run] = _Span(span.first_seq, each.branch, each.seq, left)
+            if isinstance(each.entry, RunStarted):
+                self._started.add(run)
+                execution_id = each.entry.execution_id
+                self._begun[execution_id] = (*self._begun.get(execution_id, ()), run)
+
+    def first_seq(self, run: int) -> int | None:
+        """Where the run's first entry is; None when it has none."""
+        span = self._spans.get(run)
+        return None if span is None else span.first_seq
+
+    def has_started(self, run: int) -> bool:
+        """Whether the run was begun."""
+        return run in self._started
+
+    def has_begun(self, execution_id: ExecutionId) -> bool:
+        """Whether some run began the execution."""
+        return execution_id in self._begun
+
+    def is_whole(self, execution_id: ExecutionId, lineage: Lineage) -> bool:
+        """Whether the lineage sees every entry of the runs of the execution; of one that nobody began, it does."""
+        upto = {each.branch: each.upto_seq for each in lineage}
+        for run in self._begun.get(execution_id, ()):
+            span = self._spans[run]
+            for branch, last_seq in (*span.left, (span.branch, span.last_seq)):
+                if branch not in upto:
+                    return False
+                bound = upto[branch]
+                if bound is not None and last_seq > bound:
+                    return False
+        return True
+
+    def copy(self) -> "Outline":
+        """A copy that later entries do not change."""
+        return Outline(dict(self._spans), dict(self._begun), set(self._started))
