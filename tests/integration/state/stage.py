@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from state import (
     answer_wait,
     cancel_runs,
     fold,
+    fold_thread,
     resolve_doubt,
     visible,
 )
@@ -117,7 +119,8 @@ class Stage:
         thread = await self.store.thread(run.thread_id)
         assert await self.store.journal.verify(thread) == []
         state = fold(visible(await self.store.entries(run.thread), thread.lineage))
-        assert (await self.desk.journal.fold(thread)).state == state
+        kept = self.desk.journal.folds.find(thread)
+        assert (await self.store.read(partial(fold_thread, thread=thread, base=kept))).state == state
         if not state.open_calls:
             check_call_results(to_openai("", state.messages))
         return state

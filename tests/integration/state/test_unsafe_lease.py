@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from state import FileLocks, ParkReason, RunSettled, RunStatus, StepIntended, TurnStarted, open_engine, redrive
+from state import (
+    FileLocks,
+    Folded,
+    ParkReason,
+    RunSettled,
+    RunStatus,
+    StepIntended,
+    Thread,
+    TurnStarted,
+    open_engine,
+    redrive,
+)
 from tests.conformance.store import Store
 from tests.factories import Reply
 from tests.integration.state.stage import open_stage
@@ -104,17 +115,17 @@ async def test_a_run_whose_turns_break_off_is_not_tried_for_ever(
     defects = [RuntimeError(f"defect {number}") for number in range(100)]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:
-        read = stage.desk.journal.read
+        fold = stage.desk.journal.fold
 
-        async def breaking(thread: int, *, after_seq: int = 0, count_max: int | None = None) -> object:
+        async def breaking(thread: Thread) -> Folded:
             if defects and broken == "beginning":
                 raise defects.pop()
-            return await read(thread, after_seq=after_seq, count_max=count_max)
+            return await fold(thread)
 
         async def no_reply(*_: object) -> object:
             raise defects.pop()
 
-        stage.desk.journal.read = breaking  # type: ignore[method-assign, assignment]
+        stage.desk.journal.fold = breaking  # type: ignore[method-assign]
         if broken == "step":
             stage.model.reply = no_reply  # type: ignore[method-assign, assignment]
         async with working(stage, "worker-1"):
