@@ -9,6 +9,7 @@ from datetime import datetime
 from prometheus_client import CollectorRegistry
 
 from app.fleet_metrics import FleetMetrics
+from app.lanes import Lanes
 from app.readiness import Readiness
 from state import Database
 from workers import wiring
@@ -31,6 +32,7 @@ class Resources:
         fleet_metrics: What `/metrics` last read of the fleet.
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
+        lanes: Where those wait who want to tell a thread something.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
 
@@ -38,6 +40,7 @@ class Resources:
     monotonic: Callable[[], float] = time.monotonic
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    lanes: Lanes = field(default_factory=Lanes)
     fleet_metrics: FleetMetrics = field(default_factory=FleetMetrics)
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))

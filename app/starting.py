@@ -67,6 +67,13 @@ class Starter:
         return replay(Reply(status_code=200, body=body_again, run_id=run.run_id))
 
     async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
+        lane = None if self.thread_id is None else (self.caller.tenant_id, self.thread_id)
+        async with self.resources.lanes.one_at_a_time(lane):
+            wish, acceptance = await self._accept_next(body, receipt)
+        announce(self.resources.wired, [acceptance])
+        return wish, acceptance
+
+    async def _accept_next(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
         database, now_us = self.resources.database, self.resources.wired.now_us()
         wish = read_wish(body, self.thread_id, lambda: new_id(now_us))
         offer = offer_of(
@@ -77,9 +84,7 @@ class Starter:
             start = await database.read(
                 partial(start_at, caller=self.caller, thread_id=self.thread_id, checkpoint_id=wish.checkpoint_id)
             )
-        acceptance = await database.write(lambda connection: accept_offer(connection, offer, start, now_us))
-        announce(self.resources.wired, [acceptance])
-        return wish, acceptance
+        return wish, await database.write(lambda connection: accept_offer(connection, offer, start, now_us))
 
     def _open_receipt(self) -> Receipt | None:
         return None if self.request_key is None else self.request_key.receipt(None)

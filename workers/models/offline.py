@@ -89,7 +89,8 @@ class OfflineTransport(httpx2.AsyncBaseTransport):
 
     async def _complete(self, content: bytes) -> httpx2.Response:
         try:
-            checked, body = msgspec.json.decode(content, type=_Body), json.loads(content)
+            body = msgspec.json.decode(content)
+            checked = msgspec.convert(body, _Body)
             check_call_results(body["messages"])
         except (msgspec.MsgspecError, ValueError, PromptInvalid) as error:
             return _refusal(400, str(error), None)

@@ -1,12 +1,15 @@
 """Runs over HTTP without a worker: accepted, shown, listed, deleted, and whatever is refused at the door."""
 
+import asyncio
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from app.access import Scope
 from tests.api import Api
 from tests.running import said
+from tests.waiting import wait_until
 from workers.agents import assistant_id_of
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -231,3 +234,27 @@ async def test_a_batch_is_all_or_nothing(api: Api, key: str) -> None:
     assert len({run["thread_id"] for run in made.json()}) == 2
     assert [each.status_code for each in (refused, unknown, empty)] == [422, 422, 422]
     assert (await api.call("POST", "/threads/count", key)).json() == 1, "only the kept thread is listed"
+
+
+async def test_a_crowd_before_one_thread_does_not_stand_before_another(api: Api, key: str) -> None:
+    """L3: of what the crowd asks for, one write at a time is on its way to the database; in the end all is accepted."""
+    hot, other = await thread(api, key), await thread(api, key)
+    database, gate, writes = api.resources.database, asyncio.Event(), list[str]()
+    write = database.write
+
+    async def slow(unit: Any, **options: Any) -> Any:
+        writes.append("write")
+        await gate.wait()
+        return await write(unit, **options)
+
+    with patch.object(database, "write", slow):
+        crowd = [asyncio.create_task(ask(api, key, hot, input=said(f"{number}"))) for number in range(20)]
+        await wait_until(lambda: writes, description="the first of the crowd")
+        one = asyncio.create_task(ask(api, key, other, input=said("me too")))
+        await wait_until(lambda: len(writes) > 1, description="who came last")
+        assert len(writes) == 2
+        gate.set()
+        answers = [await each for each in (*crowd, one)]
+
+    assert [answer.status_code for answer in answers] == [200] * 21
+    assert len(api.resources.lanes) == 0

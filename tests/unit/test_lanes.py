@@ -1,0 +1,62 @@
+"""Lanes: one at a time for a key, in the order in which they came, and nothing is left behind."""
+
+import asyncio
+
+import pytest
+
+from app.lanes import Lanes
+
+
+async def settle() -> None:
+    """Let everybody go as far as they can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_one_key_passes_one_at_a_time_and_in_order() -> None:
+    """Others pass beside it."""
+    lanes, told, gates = Lanes(), list[str](), [asyncio.Event() for _ in range(3)]
+
+    async def say(key: str | None, name: str, gate: asyncio.Event | None = None) -> None:
+        async with lanes.one_at_a_time(key):
+            told.append(name)
+            if gate is not None:
+                await gate.wait()
+
+    crowd = [asyncio.create_task(say("hot", f"hot {number}", gate)) for number, gate in enumerate(gates)]
+    await settle()
+    await say("cold", "cold")
+    await say(None, "on a thread of its own")
+    assert told == ["hot 0", "cold", "on a thread of its own"]
+
+    for gate in gates:
+        gate.set()
+    await asyncio.gather(*crowd)
+    assert told[3:] == ["hot 1", "hot 2"]
+    assert len(lanes) == 0
+
+
+async def test_who_stops_waiting_or_fails_leaves_the_lane_to_the_next() -> None:
+    """A client that went away while it waited holds up nobody."""
+    lanes, gate = Lanes(), asyncio.Event()
+
+    async def hold() -> None:
+        async with lanes.one_at_a_time("hot"):
+            await gate.wait()
+            raise RuntimeError("a refusal")
+
+    async def wait() -> str:
+        async with lanes.one_at_a_time("hot"):
+            return "passed"
+
+    holding, leaving, last = (asyncio.create_task(each) for each in (hold(), wait(), wait()))
+    await settle()
+    leaving.cancel()
+    await settle()
+    gate.set()
+
+    with pytest.raises(RuntimeError, match="a refusal"):
+        await holding
+    assert await last == "passed"
+    assert leaving.cancelled()
+    assert len(lanes) == 0
