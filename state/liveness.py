@@ -114,8 +114,12 @@ class AdvisoryLocks:
     def hold(self, worker_id: str) -> None:
         """Take the lock in a session of its own, which no pooler may take away (see `refuse_transaction_pooling`)."""
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)})
+        taken = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)}).scalar_one()
         self._connection = connection
+        if not taken:
+            # The server has not noticed yet that this worker's former session is gone, and lets it go when it does:
+            # without a lock of its own the living would then be taken for dead. The next heartbeat tries again.
+            self.release(worker_id)
 
     def refresh(self, worker_id: str) -> None:
         """Take the lock again if its session was lost."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from state.liveness import SETTLE_S
 from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
@@ -46,6 +47,7 @@ class Score:
     postgres_count: int = 0
     redis_count: int = 0
     lags_s: list[float] = field(default_factory=list)
+    postgres_began_s: float = 0.0
 
     def __str__(self) -> str:
         lags_s = sorted(self.lags_s) or [0.0]
@@ -77,6 +79,7 @@ async def test_whoever_is_killed_nothing_is_lost_and_nothing_done_twice(
     """All runs complete, no acknowledged step runs again, one effects line per key, the journals verify."""
     is_soak, score = round_count > ROUNDS_A_LINE, Score()
     postgres = start_postgres(fsync=is_soak)
+    score.postgres_began_s = time.monotonic()
     with postgres.fresh_database() as url:
         fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=worker_count)
         async with fleet.alive() as client:
@@ -104,7 +107,7 @@ async def _round(
     fleet: Fleet, client: Client, name: str, expected: Told, score: Score, *, stores_fall: bool
 ) -> list[str]:
     """Tell a few stories at once while the fleet is killed into; what does not hold."""
-    chance, death_count = random.Random(name), len(fleet.deaths)
+    chance, death_count, began_s = random.Random(name), len(fleet.deaths), time.monotonic()
     number = int(name.rpartition("-")[2])
     plots = [_plot(f"{name}-{each}", chance) for each in range(STORY_COUNT)]
     async with asyncio.TaskGroup() as group:
@@ -121,8 +124,8 @@ async def _round(
     broken = []
     for each in told:
         broken += violations(each, fleet.effects(), deaths, expected)
-        # For a while after the database fell leases alone tell who is dead: what is measured then is the lease.
-        if not stores_fall:
+        # For a while after the database began leases alone tell who is dead: what is measured then is the lease.
+        if not stores_fall and began_s - score.postgres_began_s > SETTLE_S:
             score.lags_s += takeover_lags_s(each.journal, deaths)
     return broken
 

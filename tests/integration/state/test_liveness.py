@@ -1,0 +1,47 @@
+"""Who is dead, by the advisory locks of a real PostgreSQL."""
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine
+
+from state import AdvisoryLocks, enrol, liveness, migrate, open_engine
+
+WORKER = "worker-1"
+
+
+@pytest.fixture
+def engine(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """A database in which a worker has enrolled; locks mean something from the start."""
+    monkeypatch.setattr(liveness, "SETTLE_S", 0.0)
+    engine = open_engine(postgres_url, write=True)
+    migrate(engine)
+    with engine.begin() as connection:
+        enrol(connection, WORKER, 600.0, "{}")
+    yield engine
+    engine.dispose()
+
+
+def test_a_worker_lives_as_long_as_its_session(engine: Engine) -> None:
+    """And is dead as soon as that is gone, whatever its lease says."""
+    worker, survivor = AdvisoryLocks(engine), AdvisoryLocks(engine)
+    worker.hold(WORKER)
+    worker.refresh(WORKER)
+    assert survivor.dead() == []
+
+    worker.release(WORKER)
+    assert survivor.dead() == [WORKER]
+
+
+def test_a_lock_that_a_lost_session_still_has_is_asked_for_again(engine: Engine) -> None:
+    """The server notices late that a connection broke: whoever came back meanwhile is not taken for dead afterwards."""
+    lost, worker, survivor = AdvisoryLocks(engine), AdvisoryLocks(engine), AdvisoryLocks(engine)
+    lost.hold(WORKER)
+    worker.refresh(WORKER)
+    assert survivor.dead() == []
+
+    lost.release(WORKER)
+    worker.refresh(WORKER)
+
+    assert survivor.dead() == []
+    worker.release(WORKER)
