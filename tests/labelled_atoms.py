@@ -15,6 +15,7 @@ from compaction.atoms import Atom, AtomClass, extract_atoms
 __all__ = ["CLASSES", "LabelledText", "Score", "read_labelled", "score"]
 
 FOLDER = Path(__file__).parent / "data" / "compaction"
+EVERYTHING = ("atoms-*.txt", "later-*.txt", "second-*.txt", "third-*.txt", "held-atoms-*.txt")
 CLASSES = {
     "url": AtomClass.URL,
     "email": AtomClass.EMAIL,
@@ -76,10 +77,10 @@ class Score:
         return right / (right + failed) if right + failed else 1.0
 
 
-def read_labelled(pattern: str = "atoms-*.txt") -> list[LabelledText]:
-    """The labelled texts of the files that match, one a line."""
+def read_labelled(*patterns: str) -> list[LabelledText]:
+    """The labelled texts of the files that match (all without any), one a line."""
     texts = []
-    for file in sorted(FOLDER.glob(pattern)):
+    for file in sorted(file for pattern in patterns or EVERYTHING for file in FOLDER.glob(pattern)):
         for line in file.read_text("utf-8").splitlines():
             if line.strip():
                 texts.append(_parse(file.stem.rpartition("-")[2], line))
@@ -149,4 +150,4 @@ def _print_report(result: Score) -> None:
 
 
 if __name__ == "__main__":
-    _print_report(score(read_labelled(*sys.argv[1:2])))
+    _print_report(score(read_labelled(*sys.argv[1:])))

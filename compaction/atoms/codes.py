@@ -6,6 +6,7 @@ import re
 import unicodedata
 
 from compaction.atoms.atom import AtomClass
+from compaction.atoms.measures import UNITS
 from compaction.atoms.taken import Canvas
 from compaction.wordlead import words
 
@@ -173,7 +174,7 @@ def find_identifiers(canvas: Canvas) -> None:
         if back and ahead:
             start = match.start() - back.end()
             name = text[start : ahead.end()]
-            if name not in _BRANDS:
+            if name not in _BRANDS and name.lower() not in UNITS:
                 canvas.add(AtomClass.CODE, start, ahead.end(), name)
 
 
@@ -188,6 +189,7 @@ def _grow(canvas: Canvas, at: int) -> int:
     if end < len(text) and text[end] == "(":
         closing = _CALL.match(text, end)
         end = closing.end() if closing else end
+    start -= text[start - 1 : start] == "$"
     canvas.add(AtomClass.CODE, start, end, text[start:end])
     return end
 

@@ -62,7 +62,7 @@ _PERCENT = re.compile(
     r"(?![A-Za-z0-9_À-ɏ])|pct\b|个百分点)|(?:‰)"
 )
 _UNIT = re.compile(
-    r"(?P<blank>[ \u00a0\u202f-]?)(?P<unit>°[CF]?|[A-Za-zÀ-ɏµ]{1,12}(?:\$|[²³])?(?:/[A-Za-z]{1,8})?|[$€£₹％℃])"
+    r"(?P<blank>[ \u00a0\u202f-]?)(?P<unit>°[CF]?|[A-Za-zÀ-ɏµ]{1,16}(?:\$|[²³])?(?:/[A-Za-z]{1,8})?|[$€£₹％℃])"
     r"(?![A-Za-zÀ-ɏ])"
 )
 _UNIT_CJK = re.compile(r" ?([\u3041-\u30ff\u4e00-\u9fff]{1,7})")
@@ -189,7 +189,9 @@ def _number_at(canvas: Canvas, at: int, end: int) -> int:
         number = plain_number(text[at:end], canvas.language, comma_groups=None)
         canvas.add(AtomClass.PERCENT, start, percent.end(), f"{sign}{number}%")
         return percent.end()
-    power, scaled_end = scale_after(text, end, money=False)
+    # 千 is a thousand, and the beginning of 千克, 千米 and 千瓦时.
+    is_unit = text[end : end + 1] == "千" and text[end : end + 2] in UNITS
+    power, scaled_end = (0, end) if is_unit else scale_after(text, end, money=False)
     measured = _measure(canvas, scaled_end, joined=power > 0)
     if measured is None and not power:
         power_money, scaled = scale_after(text, end, money=True)

@@ -38,23 +38,37 @@ UNITS = _table("""
     min: min mins minute minutes minuten minuto minutos 分钟 分間
     h: h hr hrs hour hours std stunde stunden heure heures hora horas 小时 时间 時間 个小时
     d: day days tag tage tagen jour jours día días dia dias 天 日間 日间
+    night: night nights nacht nächte nächten nuit nuits nuitées noche noches 晚 泊
+    decade: decades jahrzehnte décennies décadas
+    quarter: quarters quartale trimestres 个季度 四半期
     week: week weeks woche wochen semaine semaines semana semanas 周 星期 週間 个星期
     month: month months monat monate monaten mois mes meses 个月 か月 ヶ月 カ月
     year: year years jahr jahre jahren an ans année années año años 年間 年间 年
-    km: km kilometer kilometers kilometres kilomètres kilómetros 公里 キロメートル
+    km: km kilometer kilometers kilometres kilomètres kilómetros 公里 千米 キロメートル
     m: m meter meters metre metres mètre mètres metro metros 米 メートル
     cm: cm zentimeter centimètres centímetros 厘米 センチ
     mm: mm millimeter 毫米 ミリ
     mi: mi mile miles
     ft: ft feet foot
-    m²: m² m2 sqm 平方米 平米
+    in: inch inches zoll pouces pulgadas 英寸 インチ
+    yd: yard yards
+    ha: hectare hectares hektar hectáreas 公顷 ヘクタール
+    acre: acres 亩
+    km²: km² km2 平方公里
+    tsubo: 坪
+    m²: m² m2 sqm 平方米 平米 quadratmeter
     kg: kg kilo kilos kilogram kilograms kilogramm 公斤 千克 キロ キログラム
     mg: mg 毫克 ミリグラム
     µg: µg μg mcg
     g: g gram grams gramm gramme grammes gramos 克 グラム
+    oz: oz ounce ounces
+    jin: 斤
     t: t ton tons tonne tonnes tonnen toneladas 吨 トン
     lb: lb lbs
     l: l liter liters litre litres litro litros 升 リットル
+    gal: gallon gallons
+    cl: cl
+    m³: m³ m3 立方米
     ml: ml 毫升 ミリリットル
     byte: byte bytes octets 字节 バイト
     kB: kb
@@ -72,11 +86,22 @@ UNITS = _table("""
     MHz: mhz
     GHz: ghz
     W: w watt watts
-    kW: kw
-    kWh: kwh
+    kW: kw kilowatt 千瓦 キロワット
+    Wh: wh
+    kWh: kwh kilowattstunden 千瓦时 キロワット時
     MW: mw
+    MWh: mwh
     V: v volt volts
     A: a amp amps
+    mA: ma
+    mAh: mah
+    dB: db
+    kcal: kcal 千卡 キロカロリー
+    kJ: kj
+    bar: bar
+    psi: psi
+    hPa: hpa
+    rpm: rpm
     °C: °c ℃ 度 摄氏度
     °F: °f
     px: px pixel pixels
@@ -96,7 +121,21 @@ UNITS = _table("""
     time: times time mal fois veces 次 回
     seat: seats seat plätze
     license: licenses licences lizenzen
-    box: boxes box kisten cartons cajas 箱
+    box: boxes box kisten kartons cartons cajas 箱
+    bottle: bottles flaschen bouteilles botellas 瓶
+    tablet: tablets pills tabletten comprimés pastillas comprimidos 片 錠
+    dose: doses dosen dosis
+    pallet: pallets paletten palettes palés
+    pack: packs packets packungen päckchen paquets paquetes 包 袋
+    piece: pieces piece stücke morceaux piezas 块
+    sheet: sheets blatt feuilles hojas 张 枚
+    set: sets 套
+    bag: bags säcke sacs sacos bolsas
+    cup: cups tassen tasses tazas 杯
+    room: rooms zimmer räume chambres habitaciones 间 部屋
+    vehicle: 辆
+    volume: 册 冊
+    long: 本
     copy: copies kopien copies copias
     server: servers server serveurs servidores 台服务器
     node: nodes node knoten nœuds nodos 个节点

@@ -35,6 +35,12 @@ _CLOCK = re.compile(
 )
 _AM_PM = re.compile(r"(\d{1,2})\s?([AaPp])(?:\.[Mm]\.|[Mm]\b)(?: (UTC|GMT|CES?T|E[SD]T|P[SD]T))?")
 _H_FRENCH = re.compile(r"(\d{1,2})\s?h\s?(\d{2})(?![\w])")
+#: A bare hour is a length (`3h`) but behind a word of time, or behind another hour of the same line.
+_HOUR_FRENCH = re.compile(r"(\d{1,2})\s?h(?![\w])")
+_BEFORE_HOUR_FRENCH = re.compile(
+    r"(?:\b(?:à|vers|dès|avant|après|jusqu'à|entre)|\d{1,2}\s?h\s?\d{0,2} (?:et|à|-|–)) \Z",
+    re.IGNORECASE,
+)
 _UHR = re.compile(r"(\d{1,2})(?:[.:](\d{2}))?\sUhr\b")
 _POINT_CJK = re.compile(r"(\d{1,2})\s?[点點时時](?!间|間|候|数|数|目|ほど)(?:(\d{1,2})分|(半))?")
 _ZONE_TEXT = re.compile(r"T(\d{2}):(\d{2})(?::(\d{2})(?:\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?")
@@ -126,6 +132,9 @@ def _time_of_day(canvas: Canvas, at: int) -> int:  # noqa: PLR0911 - one for eac
         return _add_time(canvas, at, match.end(), int(match[1]), match[2] or "00", None, None)
     if match := _H_FRENCH.match(text, at):
         return _add_time(canvas, at, match.end(), int(match[1]), match[2], None, None)
+    match = _HOUR_FRENCH.match(text, at)
+    if match and canvas.language == "fr" and _BEFORE_HOUR_FRENCH.search(text[max(0, at - 16) : at]):
+        return _add_time(canvas, at, match.end(), int(match[1]), "00", None, None)
     if match := _POINT_CJK.match(text, at):
         if match[0][-1] in "点點" and canvas.language == "ja":
             return 0

@@ -14,6 +14,7 @@ from compaction.atoms.people import (
     ROLES_ZH,
     SURNAMES_ZH,
     TITLES,
+    TITLES_SMALL,
 )
 from compaction.atoms.taken import Canvas
 from compaction.wordlead import words
@@ -21,13 +22,15 @@ from compaction.wordlead import words
 __all__ = ["find_names"]
 
 _WORD = r"[A-ZÀ-ÖØ-Þ](?:[a-zß-öø-ÿ'’\-]|[A-ZÀ-Þ](?=[a-zß-ÿ])){1,24}"
-_LINK = r"(?: (?:de la|de los|de|del|van der|van den|van|von|zu|da|di|der|den|el|al|bin|of|&))?"
+_LINK = r"(?: (?:de la|de los|de|del|van der|van den|van|von der|von|zu|da|di|el|al|bin|of|&))?"
 _SEQUENCE = re.compile(
     rf"[A-ZÀ-ÖØ-Þ](?<![A-Za-z0-9_À-ɏ@.$#/]\w)(?:(?<=[MJ])\.)?(?:[a-zß-öø-ÿ'’\-]|[A-ZÀ-Þ](?=[a-zß-ÿ])){{0,24}}\.?"
     rf"(?:{_LINK} (?:(?:GmbH|AG|SE|KG|LLC|SARL|SAS|PLC|SA|S\.A\.|SL|S\.L\.|BV|NV|AB|Inc\.?|Ltd\.?|Corp\.?)"
     rf"(?![A-Za-zÀ-ɏ])"
     rf"|(?:Dr|Dra|Prof|Mr|Mrs|Ms|Sr|Sra|Mme)\.|{_WORD}|[A-Z]\.)){{0,5}}"
 )
+#: "L'offre de" begins no name, "L'Oréal" does.
+_ELIDED = re.compile(r"[LD]['’][a-zß-ÿ]")
 _NAME_ZH = re.compile(rf"[{SURNAMES_ZH}]([\u4e00-\u9fff]{{0,2}}?)({'|'.join(ROLES_ZH)})")
 _CUE_ZH = re.compile(
     rf"(?:联系人|负责人|客户|同事|联系|我叫|名叫|叫做|由|请|找|给|跟|和|问|让|通知"
@@ -53,7 +56,7 @@ def find_names(canvas: Canvas) -> None:
     """Names of people and organisations; a single word is one only behind a title or as a known given name."""
     text = canvas.text
     for match in _SEQUENCE.finditer(text):
-        if " " in match[0]:
+        if " " in match[0] or _has_small_title(text, match.start()):
             _add_sequence(canvas, match.start(), match[0])
         elif match[0].rstrip("'’-.").removesuffix("'s").removesuffix("’s") in GIVEN_NAMES:
             _add(canvas, match.start(), match[0].rstrip("'’-.").removesuffix("'s").removesuffix("’s"))
@@ -89,12 +92,14 @@ def _add(canvas: Canvas, start: int, name: str) -> None:
 def _add_sequence(canvas: Canvas, start: int, written: str) -> None:
     """Strip what begins the sentence, then judge what is left."""
     words = written.split(" ")
-    titled = False
+    titled = _has_small_title(canvas.text, start)
     inside = _inside_sentence(canvas.text, start)
     while words:
         bare = words[0].rstrip(".")
         if bare in TITLES:
             titled = True
+        elif _ELIDED.match(words[0]) and not titled:
+            pass
         elif (bare not in COMMON_WORDS and not (bare[0].islower() or bare == "&")) or titled:
             break
         inside = True
@@ -121,6 +126,12 @@ def _is_name(canvas: Canvas, words: list[str], *, titled: bool, inside: bool) ->
         return True
     plain = not any(word in COMMON_WORDS for word in words)
     return plain and inside and canvas.language != "de" and len(words) <= 4
+
+
+def _has_small_title(text: str, start: int) -> bool:
+    """Whether a title that is written small stands right before."""
+    before = text[max(0, start - 16) : start]
+    return before[-1:] == " " and before.rstrip(" ").rpartition(" ")[2].lower() in TITLES_SMALL
 
 
 def _inside_sentence(text: str, start: int) -> bool:

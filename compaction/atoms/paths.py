@@ -24,6 +24,8 @@ _NAME_BACK_ASCII = re.compile(r"[A-Za-z0-9_.\-+À-ɏ]{1,120}+")
 _ENDING = re.compile(r"[A-Za-z][A-Za-z0-9]{0,9}+(?![A-Za-z0-9_(])")
 _TRAILING = ".,;:!?*'\"…-}]"
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+#: A known ending right before such a script ends the path, whatever language the text was taken for.
+_ENDED = re.compile(r"\.([A-Za-z][A-Za-z0-9]{0,9})(?=[\u3040-\u30ff\u4e00-\u9fff])")
 _ENDINGS = frozenset(
     words("""
     py pyi js mjs cjs ts tsx jsx rs go java kt rb php c h cpp hpp cc cs swift scala sh bash zsh ps1 bat sql
@@ -67,7 +69,8 @@ def _slash(canvas: Canvas, at: int) -> int:
     match = (_AHEAD_ASCII if _CJK.match(before) or canvas.language in ("zh", "ja") else _AHEAD).match(text, at)
     if match is None:
         return at + 1
-    end = match.end()
+    ended = next((each for each in _ENDED.finditer(text, at, match.end()) if each[1].lower() in _ENDINGS), match)
+    end = ended.end()
     written = text[start:end].rstrip(_TRAILING)
     if canvas.is_free(start, start + len(written)) and before not in "/<:\\#&" and _is_path(written):
         form = unicodedata.normalize("NFC", written)

@@ -2,7 +2,16 @@
 
 from compaction.wordlead import words
 
-__all__ = ["COMMON_WORDS", "GIVEN_NAMES", "HONORIFICS_JA", "ORGANISATION_ENDINGS", "ROLES_ZH", "SURNAMES_ZH", "TITLES"]
+__all__ = [
+    "COMMON_WORDS",
+    "GIVEN_NAMES",
+    "HONORIFICS_JA",
+    "ORGANISATION_ENDINGS",
+    "ROLES_ZH",
+    "SURNAMES_ZH",
+    "TITLES",
+    "TITLES_SMALL",
+]
 
 GIVEN_NAMES = frozenset(
     words("""
@@ -37,6 +46,24 @@ GIVEN_NAMES = frozenset(
     Joaquín Jorge José Josefina Juan Juana Julio Lorena Lucía Luis Luisa Manuel Marcos Mariana Marta Mateo
     Mercedes Miguel Natalia Nuria Pablo Patricio Pedro Pilar Rafael Ramón Raquel Ricardo Roberto Rocío Rodrigo
     Rosa Rubén Salvador Santiago Sergio Silvia Sofía Tomás Valentina Valeria Verónica Vicente Ximena Yolanda
+    Amara Amir Aaron Abigail Adele Agnes Aidan Albert Alfred Alison Allison Alvin Amber Annika Antonia Arnold Astrid
+    Audrey Ava Axel Beate Bernadette Bettina Blake Bradley Brigit Calvin Carsten Cecilia Chad Chloe Clemens Colin
+    Connor Cornelia Craig Curtis Daniela Darren Dean Denise Derek Detlef Doris Douglas Duncan Dylan Edith Edwin Elias
+    Elisa Elisabeth Ella Elsa Ernst Ethan Eugene Evan Ewa Fabian Faith Florian Freya Frieda Gabriele Gavin Gemma Gerald
+    Gina Giulia Glenn Gordon Graham Gregor Gudrun Guido Gustav Hanna Harald Harold Harriet Hazel Heidi Heiko Hendrik
+    Henrik Herbert Hermann Holger Holly Howard Ida Ines Inga Ingo Iris Isaac Ivy Jasmin Jasmine Jeremy Jill Joanna
+    Jochen Jodie Joel Johanna Josef Josephine Judy Juliane Jutta Kai Karsten Kathrin Katrin Kerstin Kirsten Kristin
+    Lars Leah Leonard Leonie Lewis Liam Lillian Lily Logan Louisa Luisa Luca Lydia Magdalena Maja Malte Marco
+    Margarete Marianne Marina Marion Marlene Marvin Maximilian Melanie Mila Miriam Molly Monika Nadja Naomi Neil
+    Nigel Nils Norbert Norman Olivia Owen Paulina Pauline Phoebe Pia Preston Ramona Reinhard Rita Robin Rolf Rosemary
+    Rudolf Rüdiger Ruben Sigrid Silvia Simone Sonja Stella Svenja Sylvia Tara Theo Theodor Till Tina Trevor Valerie
+    Vanessa Veronika Vera Viktor Vivian Wendy Wilhelm Wolf Yvonne Adèle Agathe Alexandre Alice Anaïs Arnaud Benoît
+    Bertrand Cécile Clément Coralie Cyril Daphné Denis Edmond Emmanuel Estelle Eugénie Fabrice Gaëlle Gaspard Geneviève
+    Ghislaine Grégoire Jeanne Joséphine Julien Karine Loïc Lucien Ludovic Maël Marguerite Marion Martine Maxime Mélanie
+    Morgane Nadège Odile Patrice Quentin Régis Roland Sandrine Simone Stéphane Stéphanie Suzanne Sylvain Tristan Vincent
+    Yann Adrián Aitana Amparo Aurora Begoña Belén Carla Celia César Claudia Consuelo Dolores Elisa Emilio Encarnación
+    Fabián Fátima Gerardo Gloria Hugo Iván Jaime Jimena Julia Julián Laura Leticia Lidia Macarena Marina Mario Martina
+    Matías Mónica Nicolás Noelia Óscar Paloma Pedro Ramiro Rebeca Rosario Samuel Sara Susana Teresa Tomás Víctor
 """)
 )
 
@@ -44,6 +71,14 @@ TITLES = frozenset(
     words("""
     Mr Mrs Ms Miss Mx Dr Prof Professor Sir Herr Frau Herrn M Mme Mlle Monsieur Madame Maître Sr Sra Srta
     Señor Señora Don Doña Dra Ing Lic
+""")
+)
+
+#: Titles that are written small in a sentence.
+TITLES_SMALL = frozenset(
+    words("""
+    señor señora señorita don doña doctor doctora profesor profesora licenciado licenciada ingeniero ingeniera docteur
+    docteure professeur professeure maître monsieur madame mademoiselle
 """)
 )
 

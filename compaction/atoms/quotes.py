@@ -73,7 +73,10 @@ _ERRNO = re.compile(
     r"|HOSTUNREACH|EXIST|RR_[A-Z_]{3,40})|(?<=O)(?:RA-\d{5}|OMKilled)|(?<=S)IG(?:KILL|SEGV|TERM|ABRT)|(?<=C)rashLoopBackOff"
     r"|(?<=I)magePullBackOff)(?![A-Za-z0-9_])"
 )
-_ERROR_STOP = re.compile(r"[.!?](?:\s|$)|[。！？」”\"`]|\\n| (?:when|while|wenn|quand|cuando) |; ")
+_ERROR_STOP = re.compile(
+    r"[.!?](?:\s|$)|[。！？」”\"`]|\\n| (?:when|while|wenn|quand|cuando) |; "
+    "|になり|が出|と出|を返し|で(?:終わ|落ち|止ま)"
+)
 #: In a sentence of a script without blanks, a message in ASCII ends where that script goes on.
 _ERROR_STOP_ASCII = re.compile(_ERROR_STOP.pattern + "|[\u3040-\u30ff\u4e00-\u9fff，、]")
 #: Each pattern with strings without which it cannot match: most texts have none of them.

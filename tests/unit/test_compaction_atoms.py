@@ -28,7 +28,12 @@ from tests.labelled_atoms import CLASSES, read_labelled, score
 #: What the extractor reaches on the labelled texts; a change that loses a label shows here.
 PRECISION_FLOOR = RECALL_FLOOR = 0.99
 CLASS_FLOOR = 0.97
-LABELLED_MIN = 600
+#: A bare `15.4` that is a version only for who knows the program is a number, and counted as wrong and as missed.
+CLASS_FLOORS = {AtomClass.VERSION: 0.93, AtomClass.NUMBER: 0.93}
+#: The texts that the extractor was never corrected against.
+HELD_FLOOR = 0.97
+LABELLED_MIN, HELD_MIN = 1_000, 75
+HELD = "held-atoms-*.txt"
 REPEAT_MAX = 5_000
 
 
@@ -41,15 +46,24 @@ def canons(text: str) -> dict[str, set[str]]:
 
 
 def test_the_labelled_texts_are_read_as_people_read_them() -> None:
-    """Precision and recall over all labelled atoms, and over each class, stay above the floors."""
-    result = score(read_labelled("atoms-*.txt") + read_labelled("later-*.txt"))
+    """Precision and recall over all labelled atoms, and over each class, stay above the floors (G18)."""
+    result = score(read_labelled())
 
     assert sum(result.right.values()) + sum(result.missed.values()) >= LABELLED_MIN
     assert result.precision() >= PRECISION_FLOOR, "\n".join(result.remarks)
     assert result.recall() >= RECALL_FLOOR, "\n".join(result.remarks)
     for cls in AtomClass:
-        assert result.precision(cls) >= CLASS_FLOOR, (cls, result.remarks)
-        assert result.recall(cls) >= CLASS_FLOOR, (cls, result.remarks)
+        assert result.precision(cls) >= CLASS_FLOORS.get(cls, CLASS_FLOOR), (cls, result.remarks)
+        assert result.recall(cls) >= CLASS_FLOORS.get(cls, CLASS_FLOOR), (cls, result.remarks)
+
+
+def test_texts_that_were_held_back_are_read_as_well() -> None:
+    """The extractor was never corrected against them; their figure is that of the documents (G18)."""
+    result = score(read_labelled(HELD))
+
+    assert sum(result.right.values()) + sum(result.missed.values()) >= HELD_MIN
+    assert result.precision() >= HELD_FLOOR, "\n".join(result.remarks)
+    assert result.recall() >= HELD_FLOOR, "\n".join(result.remarks)
 
 
 def test_every_class_has_labels_and_every_language_has_texts() -> None:
