@@ -4,6 +4,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from compaction.analysis import Analyses
+from compaction.atoms import EXTRACTOR_VERSION
 from compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
 from compaction.loading import MessageCounter, entries_as_of
 from compaction.records import Compaction
@@ -16,26 +17,37 @@ __all__ = ["LedgerCheck", "check_compaction", "check_thread"]
 
 
 class LedgerCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verification found: `damage` names the first difference, or there is none."""
+    """What a verification found: `damage` names the first difference, or there is none.
+
+    `recounted` is False for a ledger of an earlier extractor: its seals, its messages and parts, and the places and
+    words of its rows were checked, and nobody can say today that it left no value out.
+    """
 
     compaction_id: str
     row_count: int
     ledger_root: str
+    recounted: bool = True
     damage: str | None = None
 
 
 def check_compaction(connection: Connection, done: Compaction) -> LedgerCheck:
     """Whether a committed compaction's rows are those that were sealed, and are all that its entries hold."""
     ledger = rows.read_rows(connection, done.compaction_id)
+    recounts = done.extractor_version == EXTRACTOR_VERSION
     damage = None
     try:
         verify_rows(ledger, done.prev_ledger_root, done.ledger_root)
         entries = entries_as_of(connection, done.thread, done.branch, done.head_seq, MessageCounter(estimate_tokens))
-        recheck_rows(ledger, [entry for entry in entries if _is_covered(done, entry.seq, entry.role)], Analyses())
+        covered = [entry for entry in entries if _is_covered(done, entry.seq, entry.role)]
+        recheck_rows(ledger, covered, Analyses(), recounts=recounts)
     except LedgerDamaged as error:
         damage = str(error)
     return LedgerCheck(
-        compaction_id=done.compaction_id, row_count=len(ledger), ledger_root=done.ledger_root, damage=damage
+        compaction_id=done.compaction_id,
+        row_count=len(ledger),
+        ledger_root=done.ledger_root,
+        recounted=recounts,
+        damage=damage,
     )
 
 

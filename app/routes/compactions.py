@@ -39,10 +39,14 @@ class CompactionPage(Struct):
 
 
 class LedgerVerified(Struct):
-    """Whether a ledger is what was sealed, and all that its entries hold; `damage` is the first difference."""
+    """Whether a ledger is what was sealed, and all that its entries hold; `damage` is the first difference.
+
+    `recounted` is false for a ledger of an earlier extractor: seals, places and words were checked, completeness not.
+    """
 
     compaction_id: str
     holds: bool
+    recounted: bool
     row_count: int
     ledger_root: str
     damage: str | None
@@ -50,7 +54,14 @@ class LedgerVerified(Struct):
     @classmethod
     def of(cls, check: LedgerCheck) -> "LedgerVerified":
         """The check as it is shown."""
-        return cls(check.compaction_id, check.damage is None, check.row_count, check.ledger_root, check.damage)
+        return cls(
+            check.compaction_id,
+            check.damage is None,
+            check.recounted,
+            check.row_count,
+            check.ledger_root,
+            check.damage,
+        )
 
 
 class LedgersVerified(Struct):

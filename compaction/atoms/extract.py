@@ -22,7 +22,7 @@ from compaction.atoms.taken import Canvas
 __all__ = ["EXTRACTOR_VERSION", "FINDERS", "extract_atoms"]
 
 #: Rises with every change of what is found or of a normal form; cached atoms of another version are void.
-EXTRACTOR_VERSION = 1
+EXTRACTOR_VERSION = 2
 
 #: The order is the precedence: who comes first keeps the span.
 FINDERS = (

@@ -72,6 +72,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fals
     status_before: Status | None = None
     salt: str = ""
     digest: str = ""  #: SHA-256 of salt, normal form and text
+    aside: str = ""  #: what was replaced or altered to, and the promotion: two SHA-256 with the salt, or `-`
     named: str = ""
 
     @property

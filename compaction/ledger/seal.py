@@ -21,6 +21,8 @@ __all__ = [
 
 GENESIS = hashlib.sha256(b"threadmark ledger").hexdigest()  #: what the first ledger of a thread is chained to
 
+_NOTHING = "-"
+
 
 class LedgerDamaged(Exception):
     """The rows are not those that were sealed; `where` names the first difference."""
@@ -35,6 +37,15 @@ def content_digest(salt: str, canon: str, text: str) -> str:
     return hashlib.sha256(f"{salt}\0{canon}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _aside(row: Row, salt: str) -> str:
+    """What the seal knows of all that a row loses by an erasure beside its words; the first half goes with them."""
+    later, promotion = (row.altered_to, row.superseded_by), (row.promotion_id,)
+    return ".".join(
+        hashlib.sha256(msgspec.json.encode((salt, *part))).hexdigest() if any(part) else _NOTHING
+        for part in (later, promotion)
+    )
+
+
 def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
     """The rows with salt and digest. `secret` is random bytes that are not kept: no salt can be made again from it."""
     sealed = []
@@ -44,6 +55,7 @@ def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
         # The row is new and nobody else has it: a copy of each would cost as much as all the rest of the seal.
         msgspec.structs.force_setattr(row, "salt", salt)
         msgspec.structs.force_setattr(row, "digest", digest)
+        msgspec.structs.force_setattr(row, "aside", _aside(row, salt))
         sealed.append(row)
     return sealed
 
@@ -57,7 +69,11 @@ def root_of(rows: Sequence[Row], previous_root: str) -> str:
 
 
 def _lasting(row: Row) -> bytes:
-    """All of a row but its words, its salt, and what may change after the seal."""
+    """All of a row but its words, its salt, and what may change after the seal.
+
+    Ledgers of before knew no `aside`, and their roots cover neither it nor what the rows say of earlier compactions.
+    """
+    since = (row.aside, row.salience, row.survived, row.lost_at) if row.aside else ()
     return msgspec.json.encode(
         (
             row.unit,
@@ -72,6 +88,7 @@ def _lasting(row: Row) -> bytes:
             row.sources,
             row.kept_in,
             row.digest,
+            *since,
         )
     )
 
@@ -81,9 +98,15 @@ def verify_rows(rows: Sequence[Row], previous_root: str, root: str) -> None:
     for row in rows:
         # Words that are gone cannot be compared here: the chain covers their digest, the journal is asked for the rest.
         if row.named or (row.status is Status.ERASED and not row.salt):
+            if row.text or row.canon != row.digest or row.altered_to or row.superseded_by:
+                raise LedgerDamaged(f"{row.unit} {row.row_id} gave its words up and has some")
+            if row.aside and row.salt and _aside(row, row.salt).split(".")[1] != row.aside.split(".")[1]:
+                raise LedgerDamaged(f"the promotion of {row.unit} {row.row_id}")
             continue
         if row.digest != content_digest(row.salt, row.canon, row.text):
             raise LedgerDamaged(f"the words of {row.unit} {row.row_id}")
+        if row.aside and row.aside != _aside(row, row.salt):
+            raise LedgerDamaged(f"the words beside {row.unit} {row.row_id}")
     if root_of(rows, previous_root) != root:
         raise LedgerDamaged("its root")
 

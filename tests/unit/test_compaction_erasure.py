@@ -12,6 +12,7 @@ from compaction import (
     Source,
     SourceEntry,
     Status,
+    UnitKind,
     erase_rows,
     recheck_rows,
     render,
@@ -51,6 +52,26 @@ async def test_the_log_alone_verifies_a_ledger() -> None:
     for bad_rows, bad_entries in ((forged, covered), (rows[:-5], covered), (rows, covered[:-1])):
         with pytest.raises(LedgerDamaged):
             recheck_rows(bad_rows, bad_entries, Analyses())
+
+
+async def test_a_ledger_of_another_extractor_verifies_as_far_as_it_can() -> None:
+    """Units that this extractor would not find, or finds elsewhere, are no damage; a place without the words is."""
+    thread, segment, left = await thread_with_a_secret()
+    covered = [entry for entry in thread.entries if entry.seq in segment.covered]
+    rows = thread.ledgers["c1"].rows
+    value = next(row for row in rows if row.unit is UnitKind.ATOM and row.sources)
+    others = [row for row in rows if row is not value]
+    recheck_rows(others, covered, Analyses(), recounts=False)
+    recheck_rows(rows, [entry for entry in left if entry.seq in segment.covered], Analyses(), recounts=False)
+
+    message = next(row for row in rows if row.unit is UnitKind.MESSAGE)
+    moved = msgspec.structs.replace(value, sources=(value.sources[0]._replace(start=0, end=1),))
+    outside = msgspec.structs.replace(value, sources=(value.sources[0]._replace(end=10_000),))
+    for bad in ([*others, moved], [*others, outside], [row for row in rows if row is not message]):
+        with pytest.raises(LedgerDamaged):
+            recheck_rows(bad, covered, Analyses(), recounts=False)
+    with pytest.raises(LedgerDamaged):
+        recheck_rows(others, covered, Analyses())
 
 
 async def test_an_erased_ledger_verifies_from_what_is_left() -> None:

@@ -128,6 +128,7 @@ async def test_ledgers_verify_by_the_journal_alone(api: Api, admin: str, thread:
     one = await receipt(api, admin, f"/compactions/{made['compaction_id']}/verify")
     chain = await receipt(api, admin, f"/threads/{thread}/compactions/verify")
 
+    assert one["recounted"]
     assert (one["holds"], one["damage"], one["ledger_root"]) == (True, None, made["ledger_root"])
     assert chain == {"thread_id": thread, "holds": True, "items": [one]}
 
