@@ -92,6 +92,7 @@ from compaction.summary import (
     TokenCounter,
     estimate_tokens,
 )
+from compaction.telling import act_of, change_to
 from compaction.transcript import source_entry, view_messages
 from compaction.verifying import LedgerCheck
 from compaction.view import (
@@ -212,9 +213,11 @@ __all__ = [
     "ViewDiff",
     "ViewMoved",
     "Views",
+    "act_of",
     "analyse",
     "balance_of",
     "breaker",
+    "change_to",
     "compact",
     "current_revision",
     "diff_views",

@@ -15,8 +15,9 @@ from compaction.loading import Loaded
 from compaction.proposal import Proposal
 from compaction.records import Cause, Compaction, CompactionStatus, KeptView
 from compaction.store import orders, replies, rows, views
+from compaction.telling import change_to
 from compaction.view import View
-from state import LeaseLost, Thread, ThreadGone, to_us
+from state import LeaseLost, Thread, ThreadGone, ViewAct, append_aside, to_us
 from state.numbered import is_overwritten, lock_number
 from state.tasks import NewTask, add_task
 
@@ -84,12 +85,9 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     committed = orders.find_compaction(connection, compaction_id)
     if committed is None:
         raise HoldLost(compaction_id, done.holder)
+    if done.fence is None:
+        append_aside(connection, thread, change_to(kept, "compacted", committed), now_us)
     return committed
-
-
-def _delivery(thread: Thread, compaction_id: str) -> NewTask:
-    payload = {"compaction_id": compaction_id}
-    return NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload)
 
 
 def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
@@ -148,6 +146,7 @@ class ViewMove:
     ledgers: tuple[str, ...]
     requested_by: str
     now: datetime
+    act: ViewAct = "restored"
     fence: int | None = None
 
 
@@ -172,4 +171,6 @@ def move_view(connection: Connection, move: ViewMove) -> KeptView:
     again = set(move.ledgers) - set(loaded.view.ledgers)
     orders.set_statuses(connection, left, CompactionStatus.RESTORED, now_us)
     orders.set_statuses(connection, again, CompactionStatus.COMMITTED, now_us)
+    if move.fence is None:
+        append_aside(connection, thread, change_to(kept, move.act), now_us)
     return kept

@@ -15,7 +15,7 @@ from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.store import orders, rows, views
 from compaction.view import Rendered, Segment, View, ViewDiff, diff_views, render
 from compaction.view.items import live_seqs
-from state import Database, NotFound, get_thread, new_id, to_us
+from state import Database, NotFound, ViewAct, get_thread, new_id, to_us
 
 __all__ = ["ShownView", "Views"]
 
@@ -103,7 +103,7 @@ class Views:
                 raise NotFound("Drop", drop_id)
             spans.append(drop.row.sources[0])
         view = restore_drops(loaded.view.view, self._new_id(), spans, loaded.entries)
-        return await self._move(loaded, view, loaded.view.ledgers, requested_by)
+        return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned")
 
     async def pin(self, tenant_id: str, thread_id: str, spans: Sequence[Source], *, requested_by: str = "") -> KeptView:
         """Pin spans of entries that a summary stands for, word for word. A pin stays through later compactions.
@@ -116,7 +116,7 @@ class Views:
             if span.seq in shown:
                 raise ViewBroken(now.view.view_id, f"entry {span.seq} is in it as it is")
         view = restore_drops(now.view, self._new_id(), spans, loaded.entries)
-        return await self._move(loaded, view, now.ledgers, requested_by)
+        return await self._move(loaded, view, now.ledgers, requested_by, "pinned")
 
     async def undo(self, tenant_id: str, thread_id: str, view_id: str, *, requested_by: str = "") -> KeptView:
         """Undo the restore that made this view, the thread's present one. An undo is a restore and can be undone.
@@ -130,20 +130,26 @@ class Views:
             raise NothingToUndo(view_id, "no restore made it")
         before = await self._kept(loaded.thread.number, asked.view.parent_id)
         view = restore_all(loaded.view.view, before.view, self._new_id())
-        return await self._move(loaded, view, before.ledgers, requested_by)
+        return await self._move(loaded, view, before.ledgers, requested_by, "undone")
 
     async def activate(self, tenant_id: str, thread_id: str, view_id: str, *, requested_by: str = "") -> KeptView:
         """Show what an earlier view showed, and all that was appended since. Raises NotFound."""
         loaded, earlier, _ = await self._read(tenant_id, thread_id, view_id)
         view = restore_all(loaded.view.view, earlier.view, self._new_id())
-        return await self._move(loaded, view, earlier.ledgers, requested_by)
+        return await self._move(loaded, view, earlier.ledgers, requested_by, "activated")
 
     async def _move(
-        self, loaded: Loaded, view: View, ledgers: tuple[str, ...], requested_by: str, cause: Cause = Cause.RESTORE
+        self, loaded: Loaded, view: View, ledgers: tuple[str, ...], requested_by: str, act: ViewAct = "restored"
     ) -> KeptView:
         render(view, loaded.entries, await self._segments(loaded.thread.number, view))
         move = ViewMove(
-            loaded=loaded, view=view, cause=cause, ledgers=ledgers, requested_by=requested_by, now=self._now()
+            loaded=loaded,
+            view=view,
+            cause=Cause.RESTORE,
+            ledgers=ledgers,
+            requested_by=requested_by,
+            now=self._now(),
+            act=act,
         )
         return await self._database.write(lambda connection: move_view(connection, move), thread=loaded.thread.number)
 

@@ -34,6 +34,8 @@ from state.entry import (
     StepIntended,
     ToolReturned,
     TurnStarted,
+    ViewAct,
+    ViewChanged,
     WaitAnswered,
     WaitOpened,
     WaitSuperseded,
@@ -93,7 +95,7 @@ from state.message import Message, ToolCall, Usage
 from state.migrations import current_revision, head_revision, migrate
 from state.moves import Ending, Fork, Move
 from state.outage import is_outage
-from state.outside import Update, copy_thread, update_state
+from state.outside import Update, append_aside, copy_thread, update_state
 from state.patience import MigrationBlocked, change_schema
 from state.pooling import SessionsNotKept, refuse_transaction_pooling
 from state.position import checkpoint_id_of, seq_of_checkpoint
@@ -231,6 +233,8 @@ __all__ = [
     "Update",
     "Usage",
     "ValueRefused",
+    "ViewAct",
+    "ViewChanged",
     "Wait",
     "WaitAnswered",
     "WaitOpened",
@@ -238,6 +242,7 @@ __all__ = [
     "WorkerSeen",
     "accept",
     "answer_wait",
+    "append_aside",
     "apply",
     "beat",
     "bury",

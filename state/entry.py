@@ -29,6 +29,8 @@ __all__ = [
     "StepIntended",
     "ToolReturned",
     "TurnStarted",
+    "ViewAct",
+    "ViewChanged",
     "WaitAnswered",
     "WaitOpened",
     "WaitSuperseded",
@@ -37,6 +39,7 @@ __all__ = [
     "kind_of",
 ]
 
+ViewAct = Literal["compacted", "restored", "undone", "activated", "pinned", "erased", "fell_back"]
 Outcome = Literal["ok", "error", "cancelled", "unknown", "refused"]
 
 
@@ -209,6 +212,21 @@ class RolledBack(Entry, frozen=True, kw_only=True):
     run_id: RunId
 
 
+class ViewChanged(Entry, frozen=True, kw_only=True):
+    """What the model is shown of the thread has changed. No message has: nothing of it was said here.
+
+    `act` is what was done: a view fell back where an edit or a fork made its summaries untrue. `covers` are the first
+    and last seq that a compaction took out of the view.
+    """
+
+    view_id: str
+    version: int
+    act: ViewAct
+    by: str = ""
+    compaction_id: str | None = None
+    covers: tuple[int, int] | None = None
+
+
 KINDS: dict[str, type[Entry]] = {
     "run_started": RunStarted,
     "turn_started": TurnStarted,
@@ -223,6 +241,7 @@ KINDS: dict[str, type[Entry]] = {
     "run_settled": RunSettled,
     "state_updated": StateUpdated,
     "rolled_back": RolledBack,
+    "view_changed": ViewChanged,
 }
 _KIND_OF = {cls: kind for kind, cls in KINDS.items()}
 _DECODERS = {kind: msgspec.json.Decoder(cls) for kind, cls in KINDS.items()}

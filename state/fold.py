@@ -67,6 +67,8 @@ def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm 
             for call in state.open_waits:
                 # Its question was closed by the run that is undone; whoever goes on from here asks anew.
                 call.wait_open = False
+        case entries.ViewChanged():
+            state.view_id = entry.view_id
         case _:
             raise AssertionError(f"the fold knows no {type(entry).__name__}")
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 from state import chain, receipts, statements, tables
 from state.append import Append, append_batch
 from state.cancel import refresh_status
-from state.entry import Entry, Recorded, kind_of
+from state.entry import Entry, Recorded, ViewChanged, kind_of
 from state.errors import Conflict, ThreadBusy
 from state.ids import new_id
 from state.journal import read_entries, seal
@@ -21,7 +21,7 @@ from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
 from state.threads import create_thread, get_thread
 
-__all__ = ["Update", "copy_thread", "update_state"]
+__all__ = ["Update", "append_aside", "copy_thread", "update_state"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,12 +59,35 @@ def update_state(connection: Connection, change: Update, now_us: int) -> Recorde
     return recorded
 
 
+def append_aside(connection: Connection, thread: Thread, entry: Entry, now_us: int) -> Recorded | None:
+    """Append an entry that changes no message; None while a run is unfinished, whose holder has to note it instead.
+
+    The caller has locked the thread. What it was read for from outside stays as true as it was.
+    """
+    # The entries of a run stand together: whoever follows one takes what comes between them for its end.
+    if connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None:
+        return None
+    row = connection.execute(
+        update(tables.thread)
+        .where(tables.thread.c.number == thread.number)
+        .values(fence=tables.thread.c.fence + 1)
+        .returning(tables.thread.c.fence, tables.thread.c.head_seq, tables.thread.c.head_digest)
+    ).one()
+    recorded = Recorded(row.head_seq + 1, thread.branch, None, row.fence, now_us, kind_of(entry), entry)
+    sealed = seal(thread.number, thread.thread_id, row.head_digest, recorded)
+    append_batch(
+        connection, [Append(thread.number, row.fence, row.head_seq, recorded.seq, sealed.digest, [sealed.row])]
+    )
+    return recorded
+
+
 def copy_thread(
     connection: Connection, tenant_id: str, thread_id: str, receipt: Receipt | None, now_us: int
 ) -> Thread | Reply:
     """A new thread with the visible entries and the metadata of another. Raises NotFound.
 
-    The copy has a chain of its own and no runs; whatever goes on in it is a new execution with step keys of its own.
+    The copy has a chain of its own and no runs; whatever goes on in it is a new execution with step keys of its own. It
+    has no views either, so nothing tells of theirs.
     """
     replay = receipts.look_up(connection, tenant_id, receipt, now_us=now_us)
     if replay is not None:
@@ -77,7 +100,8 @@ def copy_thread(
         raise RuntimeError("a fresh id was taken")
     rows: list[tuple[Any, ...]] = []
     digest = chain.GENESIS
-    for seq, each in enumerate(visible(read_entries(connection, source.number), source.lineage), start=1):
+    seen = visible(read_entries(connection, source.number), source.lineage)
+    for seq, each in enumerate((each for each in seen if not isinstance(each.entry, ViewChanged)), start=1):
         moved = Recorded(seq, 0, None, 0, each.at_us, each.kind, each.entry)
         sealed = seal(row.number, row.thread_id, digest, moved)
         digest = sealed.digest

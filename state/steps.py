@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from state import entry as entries
-from state.entry import Failure, Outcome, Recorded
+from state.entry import Failure, Outcome, Recorded, SeenView
 from state.fold import apply
 from state.ids import ExecutionId, StepKey, model_step
 from state.lineage import Leave, Lineage, lineage_of, visible
@@ -63,6 +63,7 @@ class Step:
     outcome: Outcome | None = None
     failure: Failure | None = None
     usage: Usage | None = None
+    view: SeenView | None = None  #: what a model call was shown of a compacted thread
     wait_id: str | None = None
     wait_kind: str | None = None
     resolved_by: str | None = None
@@ -217,6 +218,7 @@ class _Book:
         is_whole = entry.finish_reason != "cancelled"
         self._end(step, entry.attempt, at, "ok" if is_whole else "cancelled", entry.duration_us)
         step.name, step.usage, step.outcome = entry.model, entry.usage, "ok" if is_whole else "cancelled"
+        step.view = entry.view
         step.status = _STATUS_OF[step.outcome]
         step.seq, step.finished_at_us = at.seq, at.at_us
 

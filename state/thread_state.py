@@ -131,6 +131,7 @@ class ThreadState:
     failure: Failure | None = None  #: why the last run failed
     update_count: int = 0  #: updates from outside
     recalled: Recalled | None = None  #: memory's last answer
+    view_id: str | None = None  #: what the journal last said that the model is shown; None: everything
     said: dict[str, Said] = field(default_factory=dict)  #: by message id
 
     @property

@@ -69,7 +69,7 @@ async def talk(work: Compacting, thread_id: str) -> dict[str, Any]:
 
 async def look(work: Compacting, thread_id: str) -> dict[str, Any]:
     """What is there: the view by its hash, and whether all that explains it is there too."""
-    shown = await work.service.views.show(TENANT, thread_id)
+    shown, thread = await work.service.views.show(TENANT, thread_id), await work.seen(thread_id)
     done = await work.service.compactions.of_thread(TENANT, thread_id)
     committed = [each for each in done if each.ordinal]
     rows = [
@@ -83,6 +83,7 @@ async def look(work: Compacting, thread_id: str) -> dict[str, Any]:
         "statuses": [str(each.status) for each in done],
         "ledgers": len(shown.kept.ledgers),
         "views": len(await work.service.views.of_thread(TENANT, thread_id)),
+        "told": [each.kind for each in await work.store.entries(thread.number)].count("view_changed"),
         "rows": len(rows) == sum(counts["total"] for each in committed for counts in each.totals.values()),
         "damages": [each.damage for each in await work.service.verify_thread(TENANT, thread_id) if each.damage],
         "words": sum(str(part.content).count("Reply ") for part in shown.rendered.parts),

@@ -18,6 +18,8 @@ from compaction import (
     Plan,
     Rendered,
     Trigger,
+    act_of,
+    change_to,
     erased_in,
     read_loaded,
     read_standing,
@@ -53,7 +55,11 @@ class Sight:
         self.seen = Seen(())
 
     async def look(self, journal: TurnJournal, action: CallModel) -> Sequence[Entry]:
-        """Find what the next request shows, for `seen`; there is nothing to record. What was noted is on disk."""
+        """Find what the next request shows, for `seen`. What was noted is on disk.
+
+        To be recorded is at most that the thread has another view than the journal says: one that this turn made, that
+        was made while the run was waiting, or that fits no longer.
+        """
         self.seen = Seen(tuple(journal.state.messages))
         service = self._desk.compaction
         if service is None or self._is_plain:
@@ -72,7 +78,19 @@ class Sight:
         if view.view_id != WHOLE_VIEW or any(entry.erased for entry in loaded.entries):
             seen = SeenView(view_id=view.view_id, version=view.version, render_hash=rendered.render_hash)
             self.seen = Seen(tuple(view_messages(rendered)), seen)
-        return ()
+        return await self._news(service, journal, loaded)
+
+    async def _news(self, service: CompactionService, journal: TurnJournal, loaded: Loaded) -> Sequence[Entry]:
+        kept = loaded.view
+        if kept.view.view_id == (journal.state.view_id or WHOLE_VIEW):
+            return ()
+        if kept.view.view_id != loaded.standing.view_id:
+            return (change_to(kept, "fell_back"),)
+        compaction_id = kept.view.compaction_id
+        if compaction_id is None:
+            return (change_to(kept, act_of(kept)),)
+        done = await service.compactions.get(self._claim.thread.tenant_id, compaction_id)
+        return (change_to(kept, act_of(kept), done),)
 
     def _is_whole(self, connection: Connection) -> bool:
         number = self._claim.thread.number

@@ -168,6 +168,8 @@ class Turn:
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
         if not await self._finish_each(journal, {asyncio.create_task(self._sight.look(journal, action))}):
             return
+        # Pieces of the reply are held back behind an entry that is not on disk.
+        await journal.flush()
         call = ModelCall(self._desk, self._agent, journal, action, self._sight.seen)
         running: set[_Running] = {asyncio.create_task(call.perform())}
         if not await self._finish_each(journal, running) and self._run.cancel:

@@ -24,6 +24,7 @@ from state import (
     ThreadState,
     ToolReturned,
     TurnStarted,
+    ViewChanged,
     WaitOpened,
     apply,
     plain,
@@ -128,6 +129,8 @@ class RunEvents:
                 yield from self._returned(entry, calls, step)
             case WaitOpened():
                 yield from self._waits(entry)
+            case ViewChanged():
+                yield from self._told(_UPDATES, "updates", "updates", lambda: {"compaction": _view_change(entry)})
             case RunSettled():
                 yield from self._settled(entry)
             case _:
@@ -254,6 +257,16 @@ def _flash(at: Recorded, ordinal: int, data: Any, message_id: str | None) -> Fla
 
 def _update(node: str, messages: Sequence[Message]) -> dict[str, Any]:
     return {node: {"messages": [message_to_wire(each) for each in messages]}}
+
+
+def _view_change(entry: ViewChanged) -> dict[str, Any]:
+    return {
+        "view_id": entry.view_id,
+        "version": entry.version,
+        "act": entry.act,
+        "compaction_id": entry.compaction_id,
+        "covers": entry.covers and {"from_seq": entry.covers[0], "to_seq": entry.covers[1]},
+    }
 
 
 def _interrupts(calls: Sequence[Call]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from app.request import BodyRefused
-from state import Attempt, ExecutionId, Failure, Step, Usage, from_us, idempotency_key_of, spell
+from state import Attempt, ExecutionId, Failure, SeenView, Step, Usage, from_us, idempotency_key_of, spell
 
 __all__ = ["Resolution", "ShownAttempt", "ShownStep", "StepTokens", "StepTotals", "resolution_of", "step_to_wire"]
 
@@ -37,7 +37,8 @@ class ShownStep(Struct):
 
     `status`: `recorded` (it has its result and never runs again), `in_flight`, `waiting` (for a person, for its next
     attempt, or for a run to go on), `in_doubt` (whether it happened is unknown), `failed`, `refused` (by a person),
-    `cancelled`; `outcome` says of a cancelled one whether it is `unknown` if it took effect.
+    `cancelled`; `outcome` says of a cancelled one whether it is `unknown` if it took effect. `view` is what a model
+    call was shown of a compacted thread, null for the whole of it.
     """
 
     key: str
@@ -59,6 +60,7 @@ class ShownStep(Struct):
     started_at: datetime | None
     finished_at: datetime | None
     tokens: StepTokens | None
+    view: SeenView | None
     seq: int | None
 
 
@@ -104,6 +106,7 @@ def step_to_wire(step: Step, execution_id: ExecutionId, model: str) -> ShownStep
         started_at=attempts[0].started_at if attempts else None,
         finished_at=None if step.finished_at_us is None else from_us(step.finished_at_us),
         tokens=None if step.usage is None else _tokens(step.usage),
+        view=step.view,
         seq=step.seq,
     )
 

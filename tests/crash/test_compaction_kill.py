@@ -48,6 +48,7 @@ def test_killed_anywhere_a_compaction_leaves_the_old_view_or_the_new_one(first: 
         assert is_old or found["statuses"] == ["committed"], each
         for seen in (found, recovered):
             assert (seen["rows"], seen["damages"]) == (True, []), each
+            assert seen["told"] == seen["views"], each
         assert (recovered["statuses"], recovered["views"], recovered["ledgers"]) == (["committed"], 1, 1), each
         # A chunk whose reply was on its way when the process died is asked again; no other is.
         assert recovered["asked"] <= undisturbed["asked"], each

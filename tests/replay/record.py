@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+from compaction import CompactionService, Order, Policy
+from compaction import migrate as migrate_compaction
 from state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
 from tests.conformance.store import Store
 from tests.factories import Reply, an_offer, human
@@ -19,9 +21,12 @@ from tests.integration.state.refund_story import STORY, TOOLS, play_story
 from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage, open_stage
 from tests.replay.golden import FOLDER, write_golden
+from workers.agents import Registry
+from workers.compaction_policy import CompactionPolicy
 from workers.models.errors import ModelUnavailable
 from workers.tools import Effect, RetryAfter, ToolContext, tool
 
+LONG = "Here is what I found about the matter, and it is of no great use. " * 12
 Story = Callable[[Store, Path], Awaitable[Run]]
 
 
@@ -108,6 +113,27 @@ async def memory(store: Store, folder: Path) -> Run:
         return await stage.play_out(await stage.say("And the cat?", thread_id=run.thread_id))
 
 
+async def views(store: Store, folder: Path) -> Run:
+    """A thread that is compacted in a run and from outside, taken back, and forked to before all of it."""
+    async with open_stage(store, folder, [Reply(LONG)] * 9) as stage:
+        service = CompactionService(store.database, now=stage.clock.now)
+        policy = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)
+        compaction = CompactionPolicy(request_tokens_max=900, policy=policy)
+        stage.agent = replace(stage.agent, compaction=compaction)
+        stage.desk = replace(stage.desk, compaction=service, registry=Registry([stage.agent]))
+        run = await stage.play_out(await stage.say("Never pay more than $100."))
+        for number in range(5):
+            run = await stage.play_out(await stage.say(f"And OPS-{number}?", thread_id=run.thread_id))
+        (first, *_) = await service.compactions.of_thread(run.tenant_id, run.thread_id)
+        kept = await service.views.restore(run.tenant_id, first.compaction_id, requested_by="ann")
+        await service.views.undo(run.tenant_id, run.thread_id, kept.view.view_id, requested_by="ann")
+        ordered, _ = await service.compactions.begin(run.tenant_id, run.thread_id, Order(key="by hand", policy=policy))
+        await service.compactions.perform(ordered.compaction_id, holder="ann")
+        forked = (await store.offer(an_offer(thread_id=run.thread_id, request=RunRequest(from_seq=2)))).run
+        assert forked is not None
+        return await stage.play_out(forked)
+
+
 async def _roll_back(stage: Stage, run: Run) -> None:
     turn = await stage.turn()
     await stage.cancel(run, CancelAction.ROLLBACK)
@@ -123,7 +149,7 @@ async def _update(store: Store, run: Run, text: str) -> None:
     await store.write(lambda connection: update_state(connection, change, store.now_us()))
 
 
-STORIES: dict[str, Story] = {"refund": refund, "doubt": doubt, "branches": branches, "memory": memory}
+STORIES: dict[str, Story] = {"refund": refund, "doubt": doubt, "branches": branches, "memory": memory, "views": views}
 
 
 async def record(name: str) -> None:
@@ -132,6 +158,7 @@ async def record(name: str) -> None:
         url = f"sqlite:///{folder}/state.db"
         engine = open_engine(url, write=True)
         migrate(engine)
+        migrate_compaction(engine)
         engine.dispose()
         store = Store.open(url)
         run = await STORIES[name](store, Path(folder))

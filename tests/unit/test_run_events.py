@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.wire.events import MODES, Event, RunEvents, RunFacts, StreamMode
 from app.wire.places import START, Place
-from state import Failure, Recorded, ThreadState, fold
+from state import Failure, Recorded, ThreadState, ViewChanged, fold
 from tests.run_journal import Story, flashes_before
 
 FACTS = RunFacts(
@@ -53,6 +53,23 @@ def test_a_run_begins_with_its_metadata_and_its_input() -> None:
     assert names(events) == ["metadata", "values"]
     assert data(events, "metadata") == [{"run_id": "run-1", "attempt": 1}]
     assert [message["content"] for message in data(events, "values")[0]["messages"]] == ["hi"]
+
+
+def test_a_view_that_changed_is_told_as_an_update() -> None:
+    """Which view, by what, and which entries left it; no message of the run is touched."""
+    change = ViewChanged(view_id="view-2", version=2, act="compacted", compaction_id="c-1", covers=(1, 9))
+    events = told(Story().start().note(change).reply("Done."), ["updates"])
+
+    assert data(events, "updates")[0] == {
+        "compaction": {
+            "view_id": "view-2",
+            "version": 2,
+            "act": "compacted",
+            "compaction_id": "c-1",
+            "covers": {"from_seq": 1, "to_seq": 9},
+        }
+    }
+    assert names(events) == ["metadata", "updates", "updates"]
 
 
 def test_another_attempt_is_told() -> None:

@@ -152,3 +152,24 @@ async def test_a_span_is_pinned_word_for_word(api: Api, admin: str, made: dict[s
     ):
         refused = await api.call("POST", path, admin, json={"spans": [span]})
         assert (refused.status_code, refused.json()["code"]) == (422, "view_broken"), span
+
+
+async def test_the_journal_tells_of_every_move_without_a_word_of_the_thread(api: Api, admin: str) -> None:
+    """Who did what, to which view, and which entries left it; the chain verifies."""
+    thread_id = await long_thread(api, admin)
+    done = await compacted(api, admin, thread_id)
+    await api.call("POST", f"/threads/{thread_id}/views/whole/activate", admin)
+    lines = (await receipt(api, admin, f"/threads/{thread_id}/journal", limit=100))["items"]
+    verified = await receipt(api, admin, f"/threads/{thread_id}/journal/verify")
+
+    made, moved = [each for each in lines if each["kind"] == "view_changed"]
+    assert made["payload"] == {
+        "view_id": done["view_id"],
+        "version": 2,
+        "act": "compacted",
+        "by": done["requested_by"],
+        "compaction_id": done["compaction_id"],
+        "covers": [done["covers"]["from_seq"], done["covers"]["to_seq"]],
+    }
+    assert (moved["payload"]["act"], moved["run_id"]) == ("activated", None)
+    assert verified["holds"] is True

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from compaction import CompactionService, CompactionStatus, Order, Policy, SummariserKind, Trigger, migrate
-from state import ModelReplied, Run, open_engine
+from state import ModelReplied, Run, StateUpdated, Update, ViewChanged, open_engine, update_state
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply
+from tests.factories import TENANT, Reply, human
 from tests.integration.state.stage import Stage, open_stage
 from workers.agents import Registry
 from workers.compaction_policy import CompactionPolicy
@@ -135,3 +135,56 @@ async def test_a_model_that_fails_to_summarise_stops_no_run(stage: Stage) -> Non
 
 def _order() -> Order:
     return Order(key="on demand", policy=POLICY.policy)
+
+
+async def test_the_journal_says_what_a_run_compacted(stage: Stage) -> None:
+    """Before the reply that the new view was shown for; the reply names the view that the last entry named."""
+    runs = await talk(stage, 12)
+    entries = [each.entry for each in await stage.store.entries(runs[-1].thread)]
+    done = await service(stage).compactions.of_thread(TENANT, "long", count_max=100)
+
+    changes = [each for each in entries if isinstance(each, ViewChanged)]
+    in_order = sorted(done, key=lambda each: each.ordinal)
+    assert [(each.act, each.compaction_id, each.covers) for each in changes] == [
+        ("compacted", each.compaction_id, each.covers) for each in in_order
+    ]
+    told: str | None = None
+    for each in entries:
+        if isinstance(each, ViewChanged):
+            told = each.view_id
+        elif isinstance(each, ModelReplied):
+            assert (each.view and each.view.view_id) == told
+
+
+async def test_a_view_that_moved_while_the_run_waited_is_told_by_its_holder(stage: Stage) -> None:
+    """Also where whoever compacted in the run died before it could note it: the view itself is what is folded in."""
+    await talk(stage, 3)
+    waiting = await stage.say("And now?", thread_id="long")
+    order, _ = await service(stage).compactions.begin(TENANT, "long", _order())
+    done = await service(stage).compactions.perform(order.compaction_id, holder="a person")
+    assert not any(isinstance(each.entry, ViewChanged) for each in await stage.store.entries(waiting.thread))
+
+    run = await stage.play_out(waiting)
+
+    (change,) = await stage.told(run, ViewChanged)
+    (reply,) = (await stage.told(run, ModelReplied))[-1:]
+    assert (change.view_id, change.compaction_id) == (done.view_id, done.compaction_id)
+    assert reply.view is not None
+    assert reply.view.view_id == change.view_id
+
+
+async def test_a_view_that_fits_no_longer_is_told_to_have_fallen_back(stage: Stage) -> None:
+    """A summary of words that were edited stands for nothing that was said: the view before it is used, and told."""
+    runs = await talk(stage, 8)
+    said = [each for each in (await stage.state(runs[-1])).messages if "OPS-1" in str(each.content)]
+    thread = await stage.store.thread("long")
+    entry = StateUpdated(messages=(human("Pay what they want.", said[0].id),))
+    change = Update(thread=thread, entry=entry, expected_seq=thread.head_seq)
+    await stage.store.write(lambda connection: update_state(connection, change, stage.store.now_us()))
+    stage.agent = replace(stage.agent, compaction=None)
+
+    run = (await talk(stage, 1))[-1]
+
+    fallen = [each for each in await stage.told(run, ViewChanged) if each.act == "fell_back"]
+    shown = await service(stage).views.show(TENANT, "long")
+    assert [each.view_id for each in fallen] == [shown.kept.view.view_id]
