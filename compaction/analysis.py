@@ -12,7 +12,7 @@ from compaction.source import SourceEntry
 __all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_text"]
 
 
-class TextAnalysis(msgspec.Struct, frozen=True):
+class TextAnalysis(msgspec.Struct, frozen=True, gc=False):
     """What was found in one text."""
 
     atoms: tuple[Atom, ...]
@@ -20,7 +20,7 @@ class TextAnalysis(msgspec.Struct, frozen=True):
     sentences: tuple[tuple[int, int], ...]
 
 
-class PartAnalysis(msgspec.Struct, frozen=True):
+class PartAnalysis(msgspec.Struct, frozen=True, gc=False):
     """What was found in one part of a message."""
 
     part: int

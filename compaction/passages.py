@@ -2,6 +2,8 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import msgspec
+
 from compaction.analysis import Analyses
 from compaction.ledger import Passage
 from compaction.source import Role, SourceEntry
@@ -58,12 +60,12 @@ def _of_pin(entry: SourceEntry, pin: Pin, analyses: Analyses) -> Passage:
     shift = pin.start
     inside = type(found)(
         tuple(
-            atom._replace(start=atom.start - shift, end=atom.end - shift)
+            msgspec.structs.replace(atom, start=atom.start - shift, end=atom.end - shift)
             for atom in found.atoms
             if pin.start <= atom.start and atom.end <= pin.end
         ),
         tuple(
-            clause._replace(start=clause.start - shift, end=clause.end - shift)
+            msgspec.structs.replace(clause, start=clause.start - shift, end=clause.end - shift)
             for clause in found.clauses
             if pin.start <= clause.start and clause.end <= pin.end
         ),

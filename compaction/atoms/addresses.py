@@ -30,6 +30,7 @@ _HOST_AHEAD = re.compile(r"[A-Za-z0-9\-]{1,63}+(?:\.[A-Za-z0-9\-]{1,63}+){0,8}+(
 _PORT = re.compile(r":\d{2,5}(?![\d:])")
 _LOCALHOST = re.compile(r"localhost(?<![\w.\-]localhost)(?::\d{2,5}+)?+(?![\w.\-]\w)")
 _IPV6 = re.compile(r":(?<=[0-9a-fA-F]:|::)")
+_IPV6_BACK = re.compile(r"[0-9a-fA-F:]{1,40}")
 _IPV6_RUN = re.compile(r"[0-9a-fA-F:]{2,45}+(?![\w:])")
 _BACK_MAX = 200
 #: Endings that make dotted words a host; a file extension or a sentence without a blank is none.
@@ -55,7 +56,7 @@ def find_urls(canvas: Canvas) -> None:
         if back and rest:
             _add_url(canvas, start, rest.end())
         at = text.find("://", at + 3)
-    for match in _WWW.finditer(text):
+    for match in _WWW.finditer(text) if "www." in text else ():
         rest = _URL_REST.match(text, match.end())
         if rest and canvas.is_free(match.start(), match.end()):
             _add_url(canvas, match.start(), rest.end())
@@ -91,7 +92,7 @@ def _url_form(written: str) -> str:
 def find_emails_and_handles(canvas: Canvas) -> None:
     """`local@domain` as an address; `@name` that follows no word as a handle."""
     text = canvas.text
-    for mark in _MAIL_MARK.finditer(text):
+    for mark in _MAIL_MARK.finditer(text) if "@" in text or not canvas.is_ascii else ():
         at = mark.start()
         local = _LOCAL_BACK.match(text[max(0, at - 64) : at][::-1])
         if local:
@@ -128,9 +129,11 @@ def find_hosts(canvas: Canvas) -> None:
         if back and ahead:
             done = ahead.end()
             _add_host(canvas, dot - back.end(), ahead.end())
-    for match in _LOCALHOST.finditer(text):
+    for match in _LOCALHOST.finditer(text) if "localhost" in text else ():
         canvas.add(AtomClass.HOST, match.start(), match.end(), match[0].lower())
-    _find_ipv6(canvas)
+    # An address has seven colons, or two side by side.
+    if "::" in text or text.count(":") >= 7:
+        _find_ipv6(canvas)
 
 
 def _add_host(canvas: Canvas, start: int, end: int) -> None:
@@ -155,7 +158,7 @@ def _find_ipv6(canvas: Canvas) -> None:
     for match in _IPV6.finditer(text):
         if match.start() < done:
             continue
-        back = re.match(r"[0-9a-fA-F:]{1,40}", text[max(0, match.start() - 40) : match.start()][::-1])
+        back = _IPV6_BACK.match(text[max(0, match.start() - 40) : match.start()][::-1])
         start = match.start() - (back.end() if back else 0)
         run = _IPV6_RUN.match(text, start)
         if run is None or (start and (text[start - 1].isalnum() or text[start - 1] in "_")):

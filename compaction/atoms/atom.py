@@ -1,7 +1,8 @@
 """Atoms: the exact values of a text, each with its class, its place and its normal form."""
 
 from enum import StrEnum
-from typing import NamedTuple
+
+import msgspec
 
 __all__ = ["CONTAINERS", "Atom", "AtomClass"]
 
@@ -36,8 +37,11 @@ class AtomClass(StrEnum):
 CONTAINERS = frozenset({AtomClass.QUOTED, AtomClass.COMMAND, AtomClass.ERROR})
 
 
-class Atom(NamedTuple):
-    """One value of a text. `start` and `end` are offsets in code points; `canon` is equal for equal values."""
+class Atom(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One value of a text. `start` and `end` are offsets in code points; `canon` is equal for equal values.
+
+    A thread has tens of thousands of them: the garbage collector does not look at them (they hold no cycle).
+    """
 
     cls: AtomClass
     start: int

@@ -38,6 +38,7 @@ _LABELS_CJK = tuple(
 _NUMBER_WORDS = frozenset(words("no nr number nummer nº n° número numéro id"))
 _LABEL_CHARACTERS = 30
 _LONG_NUMBER = re.compile(r"\d(?<![A-Za-z0-9.,/_]\d)[A-Z0-9\-]{2,15}+(?![A-Za-z0-9_.,/]\d|[a-z])")
+_NO_LETTERS = frozenset(["", " ", ":", "\n", "="])
 _LETTERS_BACK = re.compile(r"-?[A-Z]{0,4}")
 _NOT_REFERENCES = frozenset(
     words("""
@@ -81,7 +82,7 @@ def looks_like_command(line: str) -> bool:
 def find_uuids(canvas: Canvas) -> None:
     """UUIDs in their usual form with four hyphens."""
     text = canvas.text
-    for match in _UUID_MIDDLE.finditer(text):
+    for match in _UUID_MIDDLE.finditer(text) if text.count("-") >= 4 else ():
         start = match.start() - 8
         if start >= 0 and _UUID_FIRST.search(text[max(0, start - 1) : match.start()]):
             canvas.add(AtomClass.UUID, start, match.end(), text[start : match.end()].lower())
@@ -90,7 +91,7 @@ def find_uuids(canvas: Canvas) -> None:
 def find_hashes(canvas: Canvas) -> None:
     """Hexadecimal digests, whole or shortened: a short one needs both letters and digits."""
     text = canvas.text
-    for match in _HEX_TAGGED.finditer(text):
+    for match in _HEX_TAGGED.finditer(text) if "sha" in text or "md5:" in text else ():
         canvas.add(AtomClass.HASH, match.start() + 1, match.end(), match[0][1:].lower())
     for match in _HEX.finditer(text):
         written = match[0]
@@ -100,20 +101,20 @@ def find_hashes(canvas: Canvas) -> None:
             if "e" in written and letters == 1 and not digest:
                 continue  # 1234e56 is a number with an exponent
             canvas.add(AtomClass.HASH, match.start(), match.end(), written.lower())
-    for match in _HEX_0X.finditer(text):
+    for match in _HEX_0X.finditer(text) if "0x" in text else ():
         canvas.add(AtomClass.HASH, match.start(), match.end(), match[0].lower())
 
 
 def find_references(canvas: Canvas) -> None:
     """`INV-000412`, `CVE-2024-1234`, `#123`, and the number behind "order" or "invoice" in six languages."""
     text = canvas.text
-    for match in _GHSA.finditer(text):
+    for match in _GHSA.finditer(text) if "GHSA" in text else ():
         canvas.add(AtomClass.REFERENCE, match.start(), match.end(), match[0])
-    for match in _REFERENCE.finditer(text):
+    for match in _REFERENCE.finditer(text) if "-" in text or "_" in text or "#" in text else ():
         letters = re.split(r"[-_#]", match[0], maxsplit=1)[0]
         if letters not in _NOT_REFERENCES and (len(letters) > 1 or len(match[0]) > 4):
             canvas.add(AtomClass.REFERENCE, match.start(), match.end(), match[0].upper())
-    for match in _NUMBER_SIGN.finditer(text):
+    for match in _NUMBER_SIGN.finditer(text) if "#" in text or not canvas.is_ascii else ():
         form = unicodedata.normalize("NFKC", match[0]).replace(" ", "").replace("No", "#")
         canvas.add(AtomClass.REFERENCE, match.start(), match.end(), form)
     for match in _LONG_NUMBER.finditer(text):
@@ -124,9 +125,11 @@ def find_references(canvas: Canvas) -> None:
 def _add_labelled(canvas: Canvas, digits: int, end: int) -> None:
     """Keep the number if a word such as "order" stands right before it."""
     text = canvas.text
-    letters = _LETTERS_BACK.match(text[max(0, digits - 5) : digits][::-1])
-    start = digits - (letters.end() if letters else 0)
-    if sum(map(str.isdigit, text[digits:end])) >= 3 and _is_label(text[max(0, start - _LABEL_CHARACTERS) : start]):
+    start = digits
+    if text[digits - 1 : digits] not in _NO_LETTERS:
+        letters = _LETTERS_BACK.match(text[max(0, digits - 5) : digits][::-1])
+        start -= letters.end() if letters else 0
+    if _is_label(text[max(0, start - _LABEL_CHARACTERS) : start]) and sum(map(str.isdigit, text[digits:end])) >= 3:
         canvas.add(AtomClass.REFERENCE, start, end, text[start:end].upper())
 
 
@@ -135,15 +138,16 @@ def _is_label(before: str) -> bool:
     before = before.rstrip(": ：")
     if not before or before.endswith(_LABELS_CJK):
         return bool(before)
-    spoken = [word.strip(".,:;()") for word in before.lower().split()[-2:]]
-    return bool(spoken) and (
-        spoken[-1] in _LABELS or (len(spoken) > 1 and spoken[-1] in _NUMBER_WORDS and spoken[0] in _LABELS)
-    )
+    spoken = before.lower().rsplit(None, 2)[-2:]
+    last = spoken[-1].strip(".,:;()") if spoken else ""
+    if last in _LABELS:
+        return True
+    return len(spoken) > 1 and last in _NUMBER_WORDS and spoken[0].strip(".,:;()") in _LABELS
 
 
 def find_backticks(canvas: Canvas) -> None:
     """What stands between backticks, unless it is a value of another class (a path, an address, a number)."""
-    for match in _BACKTICK.finditer(canvas.text):
+    for match in _BACKTICK.finditer(canvas.text) if "`" in canvas.text else ():
         written = match[1].strip()
         start = match.start(1) + len(match[1]) - len(match[1].lstrip())
         if looks_like_command(written):
@@ -160,13 +164,13 @@ def find_identifiers(canvas: Canvas) -> None:
     """snake_case, camelCase, SCREAMING_CASE, calls, flags and `$VARIABLES` in plain text."""
     text = canvas.text
     done = 0
-    for match in _SNAKE.finditer(text):
+    for match in _SNAKE.finditer(text) if "_" in text else ():
         if match.start() >= done:
             done = _grow(canvas, match.start())
-    for match in _CALL.finditer(text):
+    for match in _CALL.finditer(text) if "(" in text else ():
         _add_call(canvas, match.start(), match.end())
-    for pattern in (_FLAG, _ENV, _DUNDER):
-        for match in pattern.finditer(text):
+    for mark, pattern in (("--", _FLAG), ("$", _ENV), ("__", _DUNDER)):
+        for match in pattern.finditer(text) if mark in text else ():
             canvas.add(AtomClass.CODE, match.start(), match.end(), match[0])
     for match in _HUMP.finditer(text):
         back = _CAMEL_BACK.match(text[max(0, match.start() - 32) : match.start()][::-1])

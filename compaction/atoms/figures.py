@@ -76,9 +76,9 @@ _NOT_AFTER_NUMBER = frozenset(["a", "an", "in", "on", "i"])
 def find_versions_and_addresses(canvas: Canvas) -> None:
     """IP addresses (hosts), versions and phone numbers: all that has more than one dot, or is too long for a number."""
     text = canvas.text
-    for match in _PHONE_PLUS.finditer(text):
+    for match in _PHONE_PLUS.finditer(text) if "+" in text else ():
         _add_phone(canvas, match.start(), match.end(), digits_min=8)
-    for match in _PHONE_PAREN.finditer(text):
+    for match in _PHONE_PAREN.finditer(text) if "(" in text else ():
         _add_phone(canvas, match.start(), match.end(), digits_min=7)
     for match in _V.finditer(text):
         canvas.add(AtomClass.VERSION, match.start(), match.end(), match[0][1:].lower())
@@ -141,7 +141,7 @@ def find_list_markers(canvas: Canvas) -> None:
 def find_signed_money(canvas: Canvas) -> None:
     """Money whose currency stands before the number: `$47,500`, `EUR 1.2 million`, `US$5k`."""
     text = canvas.text
-    for match in _SIGN.finditer(text):
+    for match in _SIGN.finditer(text) if "$" in text or not canvas.is_ascii else ():
         at = match.start()
         prefix = _SIGN_PREFIX.search(text[max(0, at - 2) : at])
         named = _PREFIXES.get(prefix[0]) if prefix else None

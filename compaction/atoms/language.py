@@ -12,7 +12,11 @@ _FUNCTION_WORDS = {
     "fr": "le la les et est des du une un pour dans que nous vous pas sur avec au aux ce il je par à",
     "es": "el la los las y es que en una un para con por del se no al lo su como hay está más de",
 }
-_WORD_SETS = {language: frozenset(table.split()) for language, table in _FUNCTION_WORDS.items()}
+_LANGUAGES_OF: dict[str, list[str]] = {}
+for _language, _table in _FUNCTION_WORDS.items():
+    for _word in set(_table.split()):
+        _LANGUAGES_OF.setdefault(_word, []).append(_language)
+_ALL_WORDS = frozenset(_LANGUAGES_OF)
 
 
 def guess_language(text: str) -> str:
@@ -22,17 +26,22 @@ def guess_language(text: str) -> str:
         cjk = _cjk_language(sample)
         if cjk:
             return cjk
-    found = frozenset(sample.lower().split())
-    scores = {language: len(found & known) for language, known in _WORD_SETS.items()}
+    found = _ALL_WORDS.intersection(sample.lower().split())
+    if not found and sample.isascii():
+        return "en"
+    scores = dict.fromkeys(_FUNCTION_WORDS, 0)
+    for word in found:
+        for language in _LANGUAGES_OF[word]:
+            scores[language] += 1
     if sample.isascii():
-        return max(scores, key=lambda language: scores[language])
+        return max(scores, key=scores.__getitem__)
     if "ß" in sample or "ü" in sample or "ä" in sample:
         scores["de"] += 1
     if "ñ" in sample or "¿" in sample or "¡" in sample or "ó" in sample:
         scores["es"] += 1
     if "ç" in sample or "è" in sample or "ê" in sample or "œ" in sample:
         scores["fr"] += 1
-    return max(scores, key=lambda language: scores[language])
+    return max(scores, key=scores.__getitem__)
 
 
 def _cjk_language(sample: str) -> str | None:

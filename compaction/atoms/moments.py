@@ -53,7 +53,10 @@ def find_moments(canvas: Canvas) -> None:
     done = 0
     for at, after in canvas.numbers():
         if at >= done and after - at <= 4 and text[at - 1 : at] != ".":
-            for find in _BY_NEXT.get(text[after : after + 1], ()):
+            mark = text[after : after + 1]
+            # Behind a blank stands a word: most words are no month and no hour.
+            finders = _BY_WORD.get(text[after + 1 : after + 2], ()) if mark in _BLANKS else _BY_NEXT.get(mark, ())
+            for find in finders:
                 end = find(canvas, at)
                 if end:
                     done = end
@@ -206,5 +209,14 @@ _BY_NEXT: dict[str, tuple[Callable[[Canvas, int], int], ...]] = {
     **dict.fromkeys("点點時时", (_time_of_day,)),
     **dict.fromkeys("hapAP", (_time_of_day,)),
     **dict.fromkeys("snrteº", (_day_month,)),
-    **dict.fromkeys(" \u00a0\u202f\t\n", (_numeric_date, _time_of_day, _day_month)),
+}
+_BLANKS = frozenset(" \u00a0\u202f\t\n")
+#: The same by the character behind a blank: that of a month, of "of" and "de", of an hour.
+_BY_WORD: dict[str, tuple[Callable[[Canvas, int], int], ...]] = {
+    **dict.fromkeys(
+        {initial for month in MONTHS for initial in (month[0], month[0].upper())} | set("od"), (_day_month,)
+    ),
+    **dict.fromkeys("aApPhU", (_time_of_day, _day_month)),
+    **dict.fromkeys("点點時时", (_time_of_day,)),
+    **dict.fromkeys("年月", (_numeric_date,)),
 }

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterator, Sequence
 
 from compaction.atoms.atom import AtomClass
 from compaction.atoms.codes import looks_like_command
@@ -26,7 +27,6 @@ _LINE = rf"(?:sudo )?(?:{'|'.join(_PROGRAMS)}) [^\n\u3000-\u9fff，。；、`]{{
 _FIRST_COMMAND = re.compile(rf"[ \t]{{0,8}}({_LINE})")
 _LINE_COMMAND = re.compile(rf"[\n:](?:(?<=\n)[ \t]{{0,8}}|(?<=:) )({_LINE})")
 _RUN_COMMAND = re.compile(rf"un (?<=[Rr]un )({_LINE})")
-_TELLING = ("xecute ", "xécute", "jecuta", "执行", "运行", "実行")
 _TOLD_COMMAND = re.compile(
     rf"[Eeé执运実](?:xecute |xécute[zr]? |jecutar? |(?<=执)行 ?|(?<=运)行 ?|(?<=実)行: ?)({_LINE})"
 )
@@ -79,10 +79,14 @@ _ERROR_STOP = re.compile(
 )
 #: In a sentence of a script without blanks, a message in ASCII ends where that script goes on.
 _ERROR_STOP_ASCII = re.compile(_ERROR_STOP.pattern + "|[\u3040-\u30ff\u4e00-\u9fff，、]")
+#: Where a pattern may begin: strings, and how far behind its beginning each of them stands.
+_ERROR_LEADS = tuple((ending, 0) for ending in _ERROR_ENDINGS)
+_LINE_LEADS = (
+    *((lead, 1) for lead in ("rror", "RROR", "atal", "ATAL", "AILED", "ehler", "rreur", "anic")),
+    *((lead, 0) for lead in ("错误", "报错", "エラー")),
+)
 #: Each pattern with strings without which it cannot match: most texts have none of them.
-_ERROR_PATTERNS = (
-    (_ERROR, _ERROR_ENDINGS),
-    (_ERROR_LINE, ("rror", "RROR", "atal", "ATAL", "AILED", "ehler", "rreur", "anic", "错误", "报错", "エラー")),
+_NAMED_ERRORS = (
     (_EXIT, ("exit ", "Exit-", "code de ", "código", "退出码", "終了", "HTTP", "tatus code", "tatuscode")),
     (
         _ERRNO,
@@ -94,7 +98,7 @@ _ERROR_PATTERNS = (
 def find_quotes(canvas: Canvas) -> None:
     """Text between quotation marks, without the marks; the keys of JSON are structure, not quotations."""
     text = canvas.text
-    for match in _OPENING.finditer(text):
+    for match in () if canvas.is_ascii else _OPENING.finditer(text):
         # German books open with the mark that closes in French.
         if (match[0] == "»") != (canvas.language == "de") and match[0] in "»«":
             continue
@@ -103,12 +107,12 @@ def find_quotes(canvas: Canvas) -> None:
         ends = [at for closer in closers if (at := text.find(closer, start, start + QUOTE_MAX)) >= 0]
         if ends and "\n" not in text[start : min(ends)]:
             _add_quote(canvas, start, min(ends))
-    for match in _STRAIGHT.finditer(text):
+    for match in _STRAIGHT.finditer(text) if '"' in text else ():
         if not text.startswith((":", '":'), match.end()):
             _add_quote(canvas, match.start(1), match.end(1))
-    for match in _CURLY.finditer(text):
+    for match in () if canvas.is_ascii else _CURLY.finditer(text):
         _add_quote(canvas, match.start(1), match.end(1))
-    for match in _SINGLE.finditer(text):
+    for match in _SINGLE.finditer(text) if "'" in text else ():
         if not text.startswith(":", match.end()):
             _add_quote(canvas, match.start(1), match.end(1))
 
@@ -125,14 +129,17 @@ def _add_quote(canvas: Canvas, start: int, end: int) -> None:
 def find_commands(canvas: Canvas) -> None:
     """Lines behind a prompt, and known programs with arguments at the start of a line or behind "run"."""
     text = canvas.text
-    for match in _PROMPT.finditer(text):
+    prompted = "$ " in text or "> " in text or "% " in text or "# " in text
+    for match in _PROMPT.finditer(text) if prompted else ():
         if looks_like_command(match[1]) or text[match.start(1) - 2] == "$":
             _add_command(canvas, match.start(1), match.end(1), whole=True)
     first = _FIRST_COMMAND.match(text)
     told = [first] if first else []
-    for pattern in (_LINE_COMMAND, _RUN_COMMAND):
-        told.extend(pattern.finditer(text))
-    if any(map(text.__contains__, _TELLING)):
+    if ": " in text or "\n" in text:
+        told.extend(_LINE_COMMAND.finditer(text))
+    if "un " in text:
+        told.extend(_RUN_COMMAND.finditer(text))
+    if "xecut" in text or "jecuta" in text or "xécute" in text or not canvas.is_ascii:
         told.extend(_TOLD_COMMAND.finditer(text))
     for match in told:
         if _SUBCOMMAND.match(match[1]) and not _WORDY.match(match[1]):
@@ -154,23 +161,44 @@ def find_errors(canvas: Canvas) -> None:
     """Exceptions with their message, error lines, exit codes and names of system errors."""
     text = canvas.text
     spans: list[tuple[int, int]] = []
-    for pattern, hints in _ERROR_PATTERNS:
-        if not any(map(text.__contains__, hints)):
-            continue
-        for match in pattern.finditer(text):
-            start, end = match.span()
-            if pattern is _ERROR:
-                start = _error_name(text, start)
-            elif pattern is _ERROR_LINE and start and text[start - 1] not in " \n\t：:「“\"'`(":
-                continue
-            if pattern in (_ERROR, _ERROR_LINE):
-                end = _message_end(text, start, end)
-            if not any(first < end and start < last for first, last in spans[-8:]):
-                spans.append((start, end))
+    for start, end in _matches(text, _ERROR, _ERROR_LEADS):
+        name = _error_name(text, start)
+        _add_span(spans, name, _message_end(text, name, end))
+    for start, end in _matches(text, _ERROR_LINE, _LINE_LEADS):
+        if start == 0 or text[start - 1] in " \n\t：:「“\"'`(":
+            _add_span(spans, start, _message_end(text, start, end))
+    for pattern, hints in _NAMED_ERRORS:
+        if any(map(text.__contains__, hints)):
+            for match in pattern.finditer(text):
+                _add_span(spans, *match.span())
     for start, end in spans:
         written = _without_tail(canvas.text[start:end])
         form = " ".join(unicodedata.normalize("NFKC", written).split())
         canvas.add(AtomClass.ERROR, start, start + len(written), form)
+
+
+def _matches(text: str, pattern: re.Pattern[str], leads: Sequence[tuple[str, int]]) -> Iterator[tuple[int, int]]:
+    """The spans that `finditer` would give, tried only where one of the leads stands."""
+    places: list[int] = []
+    for lead, behind in leads:
+        at = text.find(lead)
+        while at >= 0:
+            if at >= behind:
+                places.append(at - behind)
+            at = text.find(lead, at + 1)
+    done = 0
+    for place in sorted(places):
+        if place >= done and (match := pattern.match(text, place)):
+            done = match.end()
+            yield place, done
+
+
+def _add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:
+    """Keep the span unless it overlaps one of the last."""
+    for first, last in spans[-8:]:
+        if first < end and start < last:
+            return
+    spans.append((start, end))
 
 
 def _error_name(text: str, ending: int) -> int:

@@ -12,10 +12,11 @@ _NUMBERS = re.compile(r"\d(?<![A-Za-z0-9_À-ɏ]\d)\d{0,40}+")
 class Canvas:
     """Collects the atoms of one text; a later finder never takes what an earlier one has."""
 
-    __slots__ = ("_numbers", "_taken", "found", "language", "text")
+    __slots__ = ("_numbers", "_taken", "found", "is_ascii", "language", "text")
 
     def __init__(self, text: str, language: str) -> None:
         self.text = text
+        self.is_ascii = text.isascii()
         self.language = language  #: a guess: en, de, fr, es, zh or ja
         self.found: list[Atom] = []
         self._taken = bytearray(len(text))

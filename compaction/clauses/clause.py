@@ -1,7 +1,8 @@
 """Clauses: sentences that bind somebody or wait for somebody, each with its polarity."""
 
 from enum import StrEnum
-from typing import NamedTuple
+
+import msgspec
 
 __all__ = ["Clause", "ClauseClass"]
 
@@ -16,7 +17,7 @@ class ClauseClass(StrEnum):
     CORRECTION = "correction"
 
 
-class Clause(NamedTuple):
+class Clause(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One sentence with a cue. `start` and `end` are offsets in code points.
 
     `canon` is the sentence without differences of case, width and blanks; `negative` says that it denies or forbids.

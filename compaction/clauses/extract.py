@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from compaction.atoms.language import guess_language
 from compaction.clauses.clause import Clause, ClauseClass
-from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
-from compaction.clauses.forms import ENDINGS, NEGATION, POLITE_REQUEST
+from compaction.clauses.forms import ENDINGS, NEGATION, POLITE_REQUEST, Ending
+from compaction.clauses.leads import cues_by_place
 from compaction.clauses.sentences import sentences
 from compaction.clauses.telling import TELLING
 
@@ -40,9 +40,9 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     language = language or guess_language(text)
     spans = sentences(text) if spans is None else spans
     is_guess = len(text) < _SHORT and language not in ("zh", "ja")
-    endings = _ALL_ENDINGS if is_guess else ENDINGS[language]
+    endings = _possible(_ALL_ENDINGS if is_guess else ENDINGS[language], small)
     telling = _ALL_TELLING if is_guess else (TELLING[language],)
-    cues = _cues_by_place(small)
+    cues = cues_by_place(small)
     clauses: list[Clause] = []
     at = 0
     for start, end in spans:
@@ -62,20 +62,21 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     return clauses
 
 
-def _cues_by_place(small: str) -> list[tuple[int, ClauseClass]]:
-    cues = [(match.start(), CUES[match[0]]) for match in CUE.finditer(small)]
-    if not small.isascii():
-        cues.extend((match.start(), CJK_CUES[match[0]]) for match in CJK_CUE.finditer(small))
-        cues.sort()
-    return cues
+def _possible(endings: Sequence[Ending], small: str) -> list[Ending]:
+    """Those that the text may match."""
+    found = []
+    for ending in endings:
+        for hint in ending.hints:
+            if hint in small:
+                found.append(ending)
+                break
+    return found
 
 
-def _class_of(
-    sentence: str, found: set[ClauseClass], language: str, endings: Sequence[tuple[ClauseClass, re.Pattern[str]]]
-) -> ClauseClass | None:
-    for cls, pattern in endings:
-        if cls not in found and pattern.search(sentence):
-            found.add(cls)
+def _class_of(sentence: str, found: set[ClauseClass], language: str, endings: Sequence[Ending]) -> ClauseClass | None:
+    for ending in endings:
+        if ending.cls not in found and ending.pattern.search(sentence):
+            found.add(ending.cls)
     if _is_question(sentence, language):
         # "Could you never …?" asks for a rule; "must we …?" asks.
         if ClauseClass.CONSTRAINT in found and POLITE_REQUEST.match(sentence):
@@ -85,7 +86,7 @@ def _class_of(
 
 
 def _is_question(sentence: str, language: str) -> bool:
-    if _QUESTION.search(sentence):
+    if ("?" in sentence or "？" in sentence) and _QUESTION.search(sentence):
         return True
     return (language == "ja" and bool(_QUESTION_JA.search(sentence))) or (
         language == "zh" and bool(_QUESTION_ZH.search(sentence))

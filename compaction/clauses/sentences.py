@@ -8,8 +8,11 @@ from compaction.wordlead import words
 __all__ = ["sentences"]
 
 SENTENCE_MAX = 400  #: code points; a longer one is cut at a blank
-_END = re.compile(r"[.!?…]{1,8}+[\"'”»’)\]]{0,4}+(?=\s)|[。！？]{1,8}+[」』”\"]{0,4}+|；|;(?= )|\n")
-_LAST_WORD = re.compile(r"\S{1,20}+")
+#: It begins with a set of characters, to which the engine runs ahead.
+_END = re.compile(
+    r"[.!?…。！？；;\n](?:(?<=[.!?…])[.!?…]{0,7}+[\"'”»’)\]]{0,4}+(?=\s)|(?<=[。！？])[。！？]{0,7}+[」』”\"]{0,4}+"
+    r"|(?<=[；\n])|(?<=;)(?= ))"
+)
 _NEXT_WORD = re.compile(r"\s{1,4}([A-Za-zÀ-ɏ]{1,20})")
 _ABBREVIATIONS = frozenset(
     words("""
@@ -36,22 +39,27 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def _goes_on(text: str, dot: int) -> bool:
     """Whether the full stop belongs to a shortened word or to the day of a date."""
-    last = _LAST_WORD.match(text[max(0, dot - 20) : dot][::-1])
-    word = last[0][::-1].lstrip("(\"'“„«").lower() if last else ""
+    before = text[max(0, dot - 20) : dot]
+    word = before.split()[-1].lstrip("(\"'“„«").lower() if before and not before[-1].isspace() else ""
     if word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
         return True
+    if not word.isdigit():
+        return False
     following = _NEXT_WORD.match(text, dot + 1)
-    if word.isdigit() and following and following[1].lower() in MONTHS:
+    if following and following[1].lower() in MONTHS:
         return True
     # The number of a list item stands alone at the start of its line.
-    return word.isdigit() and len(word) <= len("999") and text[: dot - len(word)].rstrip(_EDGES)[-1:] in ("", "\n")
+    at = dot - len(word)
+    while at and text[at - 1] in _EDGES:
+        at -= 1
+    return len(word) <= len("999") and (at == 0 or text[at - 1] == "\n")
 
 
 def _add(text: str, start: int, end: int, spans: list[tuple[int, int]]) -> None:
     while start < end and (text[start] in _EDGES or text[start] == "\n"):
         start += 1
-    bullet = _BULLET.match(text, start, end)
-    start = bullet.end() if bullet else start
+    if start < end and not text[start].isalpha() and (bullet := _BULLET.match(text, start, end)):
+        start = bullet.end()
     while end > start and (text[end - 1] in _EDGES or text[end - 1] == "\n"):
         end -= 1
     while end - start > SENTENCE_MAX:

@@ -1,7 +1,8 @@
 """Units of a range: every message, part, clause and distinct atom, with all the places where it occurs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from compaction.analysis import Analyses, PartAnalysis
 from compaction.ledger.rows import RowKey, Source
@@ -10,24 +11,30 @@ from compaction.source import PartKind, Role, SourceEntry, Trust
 
 __all__ = ["Unit", "collect_units"]
 
-
 _new_tuple = tuple.__new__  # half the cost of calling a NamedTuple
 
 
-@dataclass(slots=True)
-class Unit:
-    """One unit while its account is made."""
+class Unit(msgspec.Struct, gc=False):
+    """One unit while its account is made.
+
+    `text` is how its first source writes it, `others` are further ways to write the same value.
+    """
 
     key: RowKey
     text: str
     role: Role
     trust: Trust
-    sources: list[Source] = field(default_factory=list)
-    surfaces: set[str] = field(default_factory=set)
+    sources: list[Source]
+    others: set[str] | None = None
     negative: bool | None = None
     marked: bool = False  #: an entry with it is marked critical
     erased: bool = False
     part_kind: PartKind | None = None
+
+    @property
+    def surfaces(self) -> tuple[str, ...]:
+        """All ways to write it, the first one first."""
+        return (self.text, *sorted(self.others)) if self.others else (self.text,)
 
 
 def collect_units(entries: Iterable[SourceEntry], analyses: Analyses) -> dict[RowKey, Unit]:
@@ -50,26 +57,38 @@ def collect_units(entries: Iterable[SourceEntry], analyses: Analyses) -> dict[Ro
 def _add_found(units: dict[RowKey, Unit], entry: SourceEntry, analysed: PartAnalysis) -> None:
     """The clauses and atoms of one part. It runs for every value of a thread, so it does little for each."""
     text, trust = entry.text_of(analysed.part), entry.trusted
-    place = (entry.seq, entry.message, analysed.part)
+    seq, message, part = entry.seq, entry.message, analysed.part
     for clause in analysed.found.clauses:
-        unit = _occur(units, entry, trust, (UnitKind.CLAUSE, clause.cls, clause.canon), text[clause.start : clause.end])
-        unit.sources.append(_new_tuple(Source, (*place, clause.start, clause.end)))
+        start, end = clause.start, clause.end
+        source = Source(seq, message, part, start, end)
+        unit = _occur(units, entry, trust, (UnitKind.CLAUSE, clause.cls, clause.canon), text[start:end], source)
         unit.negative = clause.negative
     for atom in analysed.found.atoms:
-        unit = _occur(units, entry, trust, (UnitKind.ATOM, atom.cls, atom.canon), text[atom.start : atom.end])
-        unit.sources.append(_new_tuple(Source, (*place, atom.start, atom.end)))
+        start, end = atom.start, atom.end
+        source = Source(seq, message, part, start, end)
+        _occur(units, entry, trust, (UnitKind.ATOM, atom.cls, atom.canon), text[start:end], source)
 
 
 def _occur(
-    units: dict[RowKey, Unit], entry: SourceEntry, trust: Trust, key: tuple[UnitKind, str, str], surface: str
+    units: dict[RowKey, Unit],
+    entry: SourceEntry,
+    trust: Trust,
+    key: tuple[UnitKind, str, str],
+    surface: str,
+    source: Source,
 ) -> Unit:
     unit: Unit | None = units.get(key)  # type: ignore[call-overload]  # a RowKey is equal to its plain tuple
     if unit is None:
-        named = RowKey(*key)
-        unit = units[named] = Unit(named, surface, entry.role, trust)
-    elif trust is not unit.trust and trust.rank < unit.trust.rank:
-        unit.role, unit.trust = entry.role, trust
-    unit.surfaces.add(surface)
+        named = _new_tuple(RowKey, key)
+        unit = units[named] = Unit(named, surface, entry.role, trust, [source])
+    else:
+        unit.sources.append(source)
+        if trust is not unit.trust and trust.rank < unit.trust.rank:
+            unit.role, unit.trust = entry.role, trust
+        if surface != unit.text:
+            if unit.others is None:
+                unit.others = set()
+            unit.others.add(surface)
     if entry.critical:
         unit.marked = True
     return unit
@@ -78,9 +97,8 @@ def _occur(
 def _add_message(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
     key = RowKey(UnitKind.MESSAGE, entry.role, f"{entry.seq}.{entry.message}")
     text = entry.text()
-    unit = Unit(key, text, entry.role, entry.trusted, erased=entry.erased, marked=entry.critical)
-    unit.sources.append(Source(entry.seq, entry.message, 0, 0, len(text)))
-    units[key] = unit
+    whole = Source(entry.seq, entry.message, 0, 0, len(text))
+    units[key] = Unit(key, text, entry.role, entry.trusted, [whole], erased=entry.erased, marked=entry.critical)
 
 
 def _add_parts(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
@@ -91,6 +109,5 @@ def _add_parts(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
         cls = "tool_output" if part.kind is PartKind.TEXT else part.kind.value
         key = RowKey(UnitKind.PART, cls, f"{entry.seq}.{entry.message}.{number}")
         text = part.text if part.kind is PartKind.TEXT else f"{part.media_type} {part.size} bytes {part.digest}".strip()
-        unit = Unit(key, text, entry.role, entry.trusted, erased=entry.erased, part_kind=part.kind)
-        unit.sources.append(Source(entry.seq, entry.message, number, 0, len(part.text)))
-        units[key] = unit
+        whole = Source(entry.seq, entry.message, number, 0, len(part.text))
+        units[key] = Unit(key, text, entry.role, entry.trusted, [whole], erased=entry.erased, part_kind=part.kind)

@@ -55,6 +55,7 @@ class Evidence:
         self._surfaces: dict[str, Hit] = {}
         self._forms = [clause_form(passage.text) if passage.lasting else "" for passage in self.passages]
         self._words = [frozenset(_ASCII_WORD.findall(passage.text)) for passage in self.passages]
+        self._all_words = frozenset[str]().union(*self._words)
         for passage in self.passages:
             self._index(passage)
 
@@ -98,10 +99,12 @@ class Evidence:
     def literal(self, surface: str, length_min: int = LITERAL_MIN) -> Hit | None:
         """The string, standing free: `5` is not in `15`, and `a.b` not in `a.b.c`."""
         word = _ASCII_WORD.search(surface)
+        # Most strings are not there: one look at the words of the view, or of a passage, says so without reading it.
+        if word is not None and word[0] not in self._all_words:
+            return None
         for passage, words in zip(self.passages, self._words, strict=True):
             if not passage.lasting and len(surface) < length_min:
                 continue
-            # Most strings are not there: one look at the words of the passage says so without reading it.
             if word is not None and word[0] not in words:
                 continue
             at = passage.text.find(surface)

@@ -69,8 +69,7 @@ def decide_fates(
 
 
 def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> Fate:
-    surfaces = (unit.text, *(unit.surfaces - {unit.text}))
-    hit = evidence.atom(unit.key.cls, unit.key.canon, surfaces)
+    hit = evidence.atom(unit.key.cls, unit.key.canon, unit.surfaces)
     if hit is None:
         return _GONE[_reason(unit, circumstances)]
     if hit.inside:
@@ -82,7 +81,7 @@ def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> Fate:
 def _clause(
     unit: Unit, evidence: Evidence, summary: SummarySentences, analyses: Analyses, circumstances: Circumstances
 ) -> Fate:
-    hit = evidence.clause(unit.key.canon, (unit.text, *(unit.surfaces - {unit.text})))
+    hit = evidence.clause(unit.key.canon, unit.surfaces)
     if hit is not None:
         status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
         return Fate(status, None, hit.place, hit.lasting)

@@ -22,30 +22,43 @@ def introduced_rows(
     summary: Sequence[Passage], sources: Sequence[SourceEntry], known: Iterable[RowKey], analyses: Analyses
 ) -> Iterator[Row]:
     """Atoms and clauses of the new summary that stand in no source: by normal form, then by the string itself."""
-    keys = set(known)
+    claims = [(passage, *claim) for passage in summary for claim in _claims(passage)]
+    unsaid = _unsaid({key for _, key, *_ in claims}.difference(known), sources, analyses)
+    texts = [text for entry in sources for _, text in entry.texts()] if unsaid else []
+    seen: set[RowKey] = set()
+    for passage, key, start, end, negative in claims:
+        surface = passage.text[start:end]
+        if key not in unsaid or key in seen or any(surface in text for text in texts):
+            continue
+        if key.unit is UnitKind.CLAUSE and not _is_new(surface, texts):
+            continue
+        seen.add(key)
+        yield Row(
+            unit=key.unit,
+            cls=key.cls,
+            canon=key.canon,
+            text=surface,
+            status=Status.INTRODUCED,
+            negative=negative,
+            kept_in=passage.place(start, end),
+        )
+
+
+def _unsaid(keys: set[RowKey], sources: Sequence[SourceEntry], analyses: Analyses) -> set[RowKey]:
+    """Those that no source says by normal form."""
+    # One look at the normal form spares most values of the thread a key.
+    forms = {key.canon for key in keys}
+    if not keys:
+        return keys
     for entry in sources:
         for analysed in () if entry.erased else analyses.of(entry):
-            keys.update(RowKey(UnitKind.ATOM, atom.cls, atom.canon) for atom in analysed.found.atoms)
-            keys.update(RowKey(UnitKind.CLAUSE, clause.cls, clause.canon) for clause in analysed.found.clauses)
-    texts = [text for entry in sources for _, text in entry.texts()]
-    seen: set[RowKey] = set()
-    for passage in summary:
-        for key, start, end, negative in _claims(passage):
-            surface = passage.text[start:end]
-            if key in keys or key in seen or any(surface in text for text in texts):
-                continue
-            if key.unit is UnitKind.CLAUSE and not _is_new(surface, texts):
-                continue
-            seen.add(key)
-            yield Row(
-                unit=key.unit,
-                cls=key.cls,
-                canon=key.canon,
-                text=surface,
-                status=Status.INTRODUCED,
-                negative=negative,
-                kept_in=passage.place(start, end),
-            )
+            for atom in analysed.found.atoms:
+                if atom.canon in forms:
+                    keys.discard(RowKey(UnitKind.ATOM, atom.cls, atom.canon))
+            for clause in analysed.found.clauses:
+                if clause.canon in forms:
+                    keys.discard(RowKey(UnitKind.CLAUSE, clause.cls, clause.canon))
+    return keys
 
 
 def _claims(passage: Passage) -> Iterator[tuple[RowKey, int, int, bool | None]]:

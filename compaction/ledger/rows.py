@@ -11,7 +11,7 @@ from compaction.source import Role, Trust
 __all__ = ["Place", "Row", "RowKey", "Source", "row_id_of"]
 
 
-class Source(NamedTuple):
+class Source(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """An exact span of an original entry, in code points of the part's text."""
 
     seq: int
