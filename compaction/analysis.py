@@ -1,15 +1,17 @@
 """Atoms and clauses of an entry, found once at ingest and kept by content: the same text is never read twice."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms
+from compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms_of
 from compaction.atoms.language import guess_language
 from compaction.clauses import Clause, extract_clauses, sentences
 from compaction.source import SourceEntry
 
-__all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_text"]
+__all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_all", "analyse_text"]
+
+BATCH = 128  #: entries that are analysed together
 
 
 class TextAnalysis(msgspec.Struct, frozen=True, gc=False):
@@ -29,15 +31,29 @@ class PartAnalysis(msgspec.Struct, frozen=True, gc=False):
 
 def analyse_text(text: str) -> TextAnalysis:
     """Atoms, clauses and sentences of a text."""
-    spans, language = sentences(text), guess_language(text)
-    return TextAnalysis(
-        tuple(extract_atoms(text, language)), tuple(extract_clauses(text, spans, language)), tuple(spans)
-    )
+    return _analyse_texts([text])[0]
 
 
 def analyse(entry: SourceEntry) -> tuple[PartAnalysis, ...]:
     """What is found in each part of the entry that can be read."""
-    return tuple(PartAnalysis(number, analyse_text(text)) for number, text in entry.texts())
+    return analyse_all([entry])[0]
+
+
+def analyse_all(entries: Sequence[SourceEntry]) -> list[tuple[PartAnalysis, ...]]:
+    """What is found in each entry: faster than one by one."""
+    parts = [list(entry.texts()) for entry in entries]
+    found = iter(_analyse_texts([text for texts in parts for _, text in texts]))
+    return [tuple(PartAnalysis(number, next(found)) for number, _ in texts) for texts in parts]
+
+
+def _analyse_texts(texts: Sequence[str]) -> list[TextAnalysis]:
+    languages = list(map(guess_language, texts))
+    atoms = extract_atoms_of(zip(texts, languages, strict=True))
+    spans = list(map(sentences, texts))
+    return [
+        TextAnalysis(tuple(found), tuple(extract_clauses(text, spans_of, language)), tuple(spans_of))
+        for text, language, spans_of, found in zip(texts, languages, spans, atoms, strict=True)
+    ]
 
 
 class Analyses:
@@ -52,6 +68,25 @@ class Analyses:
     def key(entry: SourceEntry) -> str:
         """The digest under which the entry's analysis is kept; another extractor makes other keys."""
         return f"{EXTRACTOR_VERSION}:{entry.digest()}"
+
+    def learn(self, entries: Iterable[SourceEntry]) -> None:
+        """Make the analyses that nobody made before, many at a time. Erased entries have nothing to be read."""
+        unknown: dict[str, SourceEntry] = {}
+        for entry in entries:
+            if not entry.erased and not self._has_seen(entry):
+                key = self.key(entry)
+                if key not in self._by_digest:
+                    unknown[key] = entry
+        keys = list(unknown)
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            made = zip(batch, analyse_all([unknown[key] for key in batch]), strict=True)
+            for key, found in made:
+                self._by_digest[key] = self.added[key] = found
+
+    def _has_seen(self, entry: SourceEntry) -> bool:
+        seen = self._by_object.get(id(entry))
+        return seen is not None and seen[0] is entry
 
     def of(self, entry: SourceEntry) -> tuple[PartAnalysis, ...]:
         """The entry's analysis, made now if nobody made it before."""

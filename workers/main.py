@@ -18,6 +18,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
+from workers.heap import settle_heap
 from workers.redis_intake import ARQ_OPTIONS
 from workers.schema import await_schema, state_gaps, when_reachable
 from workers.settings import Settings, SettingsRefused
@@ -54,6 +55,7 @@ async def _start(ctx: dict[Any, Any]) -> None:
         )
     )
     ctx["worker"], ctx["open"] = resources.worker, stack
+    settle_heap()
     _stop_on_signals(stack)
 
 

@@ -18,6 +18,7 @@ from app.migrating import gaps, migrate_for_start
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from app.version import VERSION
+from workers.heap import settle_heap
 from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
 from workers.wiring import open_resources
@@ -63,6 +64,7 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
         agent = next((agent.name for agent in wired.registry), None) if settings.serves_with_worker else None
         announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)
         server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
+        settle_heap()
         await server.serve(sockets=[listening])
 
 

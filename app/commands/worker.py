@@ -10,6 +10,7 @@ from functools import partial
 from app import logs
 from app.commands.common import Commands, command, settings_of
 from app.migrating import gaps
+from workers.heap import settle_heap
 from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
 from workers.wiring import open_resources
@@ -40,5 +41,6 @@ async def _work(settings: Settings) -> None:
         await when_reachable(
             lambda: stack.enter_async_context(open_resources(settings, with_worker=True, with_readers=False))
         )
+        settle_heap()
         print("The worker is ready.", flush=True)
         await stopping.wait()

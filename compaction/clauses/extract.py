@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 
 from compaction.atoms.language import guess_language
 from compaction.clauses.clause import Clause, ClauseClass
@@ -23,7 +23,19 @@ _STRENGTH = (
 )
 _LETTERS_MIN = 3
 _SHORT = 160  #: code points; the language of a shorter text is too much of a guess to try its word forms alone
-_ALL_ENDINGS = tuple(ending for endings in ENDINGS.values() for ending in endings)
+_Finder = tuple[ClauseClass, Callable[[str], object], tuple[str, ...]]
+
+
+def _finders(endings: Iterable[Ending]) -> tuple[_Finder, ...]:
+    # A search for what stands at the beginning alone would try it at every character.
+    return tuple(
+        (each.cls, each.pattern.match if each.pattern.pattern.startswith(r"\A") else each.pattern.search, each.hints)
+        for each in endings
+    )
+
+
+_FINDERS = {language: _finders(endings) for language, endings in ENDINGS.items()}
+_ALL_FINDERS = tuple(finder for finders in _FINDERS.values() for finder in finders)
 _ALL_TELLING = tuple(TELLING.values())
 _QUESTION = re.compile(r"[?？][\"'”»」』)]{0,3}\Z")
 _QUESTION_JA = re.compile(r"(?:ます|です|ません|でしょう|のでしょう|の)か[。]?\Z")
@@ -40,7 +52,7 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     language = language or guess_language(text)
     spans = sentences(text) if spans is None else spans
     is_guess = len(text) < _SHORT and language not in ("zh", "ja")
-    endings = _possible(_ALL_ENDINGS if is_guess else ENDINGS[language], small)
+    finders = _possible(_ALL_FINDERS if is_guess else _FINDERS[language], small)
     telling = _ALL_TELLING if is_guess else (TELLING[language],)
     cues = cues_by_place(small)
     clauses: list[Clause] = []
@@ -52,7 +64,7 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
                 found.append(cues[at][1])
             at += 1
         sentence = small[start:end]
-        cls = _class_of(sentence, set(found), language, endings)
+        cls = _class_of(sentence, set(found), language, finders)
         if cls is ClauseClass.CONSTRAINT and found.count(cls) <= 1 and any(each.search(sentence) for each in telling):
             continue
         if cls is not None and sum(map(str.isalpha, text[start:end][:40])) >= _LETTERS_MIN:
@@ -62,21 +74,21 @@ def extract_clauses(text: str, spans: list[tuple[int, int]] | None = None, langu
     return clauses
 
 
-def _possible(endings: Sequence[Ending], small: str) -> list[Ending]:
-    """Those that the text may match."""
-    found = []
-    for ending in endings:
-        for hint in ending.hints:
+def _possible(finders: Iterable[_Finder], small: str) -> list[_Finder]:
+    """Those that may find anything in the text."""
+    possible = []
+    for finder in finders:
+        for hint in finder[2]:
             if hint in small:
-                found.append(ending)
+                possible.append(finder)
                 break
-    return found
+    return possible
 
 
-def _class_of(sentence: str, found: set[ClauseClass], language: str, endings: Sequence[Ending]) -> ClauseClass | None:
-    for ending in endings:
-        if ending.cls not in found and ending.pattern.search(sentence):
-            found.add(ending.cls)
+def _class_of(sentence: str, found: set[ClauseClass], language: str, finders: Iterable[_Finder]) -> ClauseClass | None:
+    for cls, find, _ in finders:
+        if cls not in found and find(sentence):
+            found.add(cls)
     if _is_question(sentence, language):
         # "Could you never …?" asks for a rule; "must we …?" asks.
         if ClauseClass.CONSTRAINT in found and POLITE_REQUEST.match(sentence):

@@ -103,6 +103,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
 def judge(account: Account, analyses: Analyses, units: dict[RowKey, Unit] | None = None) -> Judged:
     """Decide what became of each unit, and what was invented. `units` are those of a judgement of the same range."""
+    analyses.learn((*account.covered, *account.others))
     units = collect_units(account.covered, analyses) if units is None else units
     summary = [passage for passage in account.passages if passage.segment_id in account.new_segments]
     circumstances = Circumstances(
@@ -121,6 +122,7 @@ def judge(account: Account, analyses: Analyses, units: dict[RowKey, Unit] | None
 
 def judge_critical(account: Account, analyses: Analyses) -> tuple[Judged, dict[RowKey, Unit]]:
     """Judge only what must not be lost, for a draft in the making; and all units, for the last judgement."""
+    analyses.learn((*account.covered, *account.others))
     units = collect_units(account.covered, analyses)
     rules = account.rules
     critical = {
@@ -134,7 +136,9 @@ def close(account: Account, judged: Judged, secret: bytes, previous_root: str) -
 
     `secret` is fresh random bytes. Raises AccountUnbalanced where rows and units do not match, which is a defect.
     """
-    rows = [_row(account, unit, judged.fates[key]) for key, unit in judged.units.items()]
+    # What no earlier ledger tells of has one of a few histories: they are made once, not for every row.
+    fresh = {status: survive(None, account.compaction_id, status) for status in Status}
+    rows = [_row(account, unit, judged.fates[key], fresh) for key, unit in judged.units.items()]
     rows.extend(judged.introduced)
     sealed = seal_rows(rows, secret)
     _check(judged.units, sealed)
@@ -147,17 +151,18 @@ def close(account: Account, judged: Judged, secret: bytes, previous_root: str) -
     )
 
 
-def _row(account: Account, unit: Unit, fate: Fate) -> Row:
+def _row(account: Account, unit: Unit, fate: Fate, fresh: Mapping[Status, History]) -> Row:
     status, reason = fate.status, fate.reason
-    promotion = account.promoted.get(unit.key) if status is Status.DROPPED else None
+    promotion = account.promoted.get(unit.key) if account.promoted and status is Status.DROPPED else None
     if promotion is not None:
         status, reason = Status.PROMOTED, None
     before = account.history.get(row_id_of(unit.key)) if account.history else None
-    history = survive(before, account.compaction_id, status)
+    history = fresh[status] if before is None else survive(before, account.compaction_id, status)
+    kind, cls, canon = unit.key
     return Row(
-        unit=unit.key.unit,
-        cls=unit.key.cls,
-        canon=unit.key.canon,
+        unit=kind,
+        cls=cls,
+        canon=canon,
         text=unit.text,
         status=status,
         sources=tuple(unit.sources),

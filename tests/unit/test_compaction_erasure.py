@@ -47,7 +47,10 @@ async def test_the_log_alone_verifies_a_ledger() -> None:
     rows = thread.ledgers["c1"].rows
     recheck_rows(rows, covered, Analyses())
 
-    moved = [msgspec.structs.replace(rows[-5], sources=(rows[-5].sources[0]._replace(start=0, end=3),)), *rows]
+    moved = [
+        msgspec.structs.replace(rows[-5], sources=(msgspec.structs.replace(rows[-5].sources[0], start=0, end=3),)),
+        *rows,
+    ]
     forged = [each for each in moved if each is not rows[-5]]
     for bad_rows, bad_entries in ((forged, covered), (rows[:-5], covered), (rows, covered[:-1])):
         with pytest.raises(LedgerDamaged):

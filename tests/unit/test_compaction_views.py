@@ -153,7 +153,7 @@ async def test_single_drops_come_back_as_pins() -> None:
         thread.entries = [*thread.entries, *talk(5, number, start=thread.entries[-1].seq + 1)]
         await thread.compact()
     with pytest.raises(ViewBroken):
-        restore_drops(thread.view, "p3", [drop.sources[0]._replace(end=10**9)], thread.entries)
+        restore_drops(thread.view, "p3", [msgspec.structs.replace(drop.sources[0], end=10**9)], thread.entries)
 
 
 async def test_a_diff_names_what_came_and_went() -> None:
