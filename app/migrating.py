@@ -15,12 +15,7 @@ __all__ = ["MigrationGap", "all_gaps", "gaps", "migrate_all", "migrate_for_start
 
 _LOG = logging.getLogger("threadmark.schema")
 
-#: What has migrations of its own, and where its revision and the one needed are asked for.
-_PARTS = (
-    ("state", state.current_revision, state.head_revision),
-    ("compaction", compaction.current_revision, compaction.head_revision),
-    ("app", app.migrations.current_revision, app.migrations.head_revision),
-)
+_PARTS = (state.schema_gap, compaction.schema_gap, app.migrations.schema_gap)
 
 
 class MigrationGap(RuntimeError):
@@ -60,11 +55,7 @@ def gaps(settings: Settings) -> list[str]:
     """What the state database lacks, a phrase for each part that is behind; it is read and not changed. Blocks."""
     engine = state.open_engine(settings.state_database_url, write=False)
     try:
-        return [
-            f"{part} is at revision {at}, needed is {needed}"
-            for part, current, head in _PARTS
-            if (at := current(engine)) != (needed := head())
-        ]
+        return [lacking for part in _PARTS if (lacking := part(engine)) is not None]
     finally:
         engine.dispose()
 

@@ -51,7 +51,7 @@ from compaction.ledger import (
 )
 from compaction.loading import Loaded, MessageCounter, read_loaded
 from compaction.looking import Drops, DropSource, FoundDrop
-from compaction.migrations import current_revision, head_revision, migrate
+from compaction.migrations import current_revision, head_revision, migrate, schema_gap
 from compaction.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
 from compaction.performing import HOLD_S
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
@@ -245,6 +245,7 @@ __all__ = [
     "restore_all",
     "restore_drops",
     "restore_range",
+    "schema_gap",
     "source_entry",
     "spell_money",
     "totals_of",

@@ -36,7 +36,7 @@ from memory.index_claimed import ClaimedIndex
 from memory.index_edge import EdgeIndex
 from memory.index_memory import MemoryIndex
 from memory.items import Item, Items
-from memory.migrations import current_revision, head_revision, migrate
+from memory.migrations import current_revision, head_revision, migrate, schema_gap
 from memory.provenance import Evidence, Origin, Role, Trust, quote_hash
 from memory.rebuild import Agreement
 from memory.recall import Answer, Answers, Include, Question, Withheld
@@ -116,5 +116,6 @@ __all__ = [
     "owned_index",
     "parse_filter",
     "quote_hash",
+    "schema_gap",
     "server_index",
 ]

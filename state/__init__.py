@@ -92,7 +92,8 @@ from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
 from state.lineage import fork as fork_lineage
 from state.liveness import AdvisoryLocks, FileLocks, Liveness
 from state.message import Message, ToolCall, Usage
-from state.migrations import current_revision, head_revision, migrate
+from state.migrating import Migrations
+from state.migrations import current_revision, head_revision, migrate, schema_gap
 from state.moves import Ending, Fork, Move
 from state.outage import is_outage
 from state.outside import Update, append_aside, copy_thread, update_state
@@ -179,6 +180,7 @@ __all__ = [
     "Liveness",
     "Message",
     "MigrationBlocked",
+    "Migrations",
     "ModelReplied",
     "Move",
     "Multitask",
@@ -307,6 +309,7 @@ __all__ = [
     "replied",
     "resolve_doubt",
     "run_names",
+    "schema_gap",
     "search_threads",
     "seq_of_checkpoint",
     "served_routes",

@@ -1,14 +1,17 @@
 """Changing a schema under load: short waits for locks, again and again, and one migrator at a time."""
 
+import itertools
 import logging
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
 
 __all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
 
+T = TypeVar("T")
 #: Whoever waits for a table's lock keeps everybody waiting who comes after, so this is also the longest stop of others.
 LOCK_WAIT_MS = 500
 #: Attempts, with a pause between them that lets those through who queued behind: two minutes in all.
@@ -21,30 +24,29 @@ _LOG = logging.getLogger("threadmark.schema")
 
 
 class MigrationBlocked(RuntimeError):
-    """A lock was not to be had; nothing was changed."""
+    """A lock was not to be had; the step that needed it was not taken."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(
             f"the schema could not be changed in {ATTEMPT_MAX} attempts, because a transaction holds what it needs"
-            f" (see pg_stat_activity for one that is old or idle); nothing was changed, run it again: {error}"
+            f" (see pg_stat_activity for one that is old or idle); no step is half done, run it again: {error}"
         )
 
 
-def change_schema(engine: Engine, change: Callable[[Connection], None]) -> None:
+def change_schema(engine: Engine, change: Callable[[Connection], T]) -> T:
     """Run `change` in one transaction; on PostgreSQL with short waits for locks, tried again. Blocks.
 
     Raises MigrationBlocked, with nothing changed. On SQLite the one writer at a time is the whole rule.
     """
     if engine.dialect.name == "sqlite":
         with engine.begin() as connection:
-            change(connection)
-        return
-    for attempt in range(1, ATTEMPT_MAX + 1):
+            return change(connection)
+    for attempt in itertools.count(1):
         try:
             with engine.begin() as connection:
                 connection.execute(text(_SET_WAIT))
                 connection.execute(text(_TAKE_TURN), {"key": _MIGRATORS})
-                change(connection)
+                return change(connection)
         except OperationalError as error:
             if not _is_about_locks(error):
                 raise
@@ -52,8 +54,7 @@ def change_schema(engine: Engine, change: Callable[[Connection], None]) -> None:
                 raise MigrationBlocked(error) from error
             _LOG.warning("the schema cannot be changed yet, somebody holds a lock (attempt %s)", attempt)
             time.sleep(PAUSE_S)
-        else:
-            return
+    raise AssertionError("attempts end by an answer or an error")
 
 
 def _is_about_locks(error: OperationalError) -> bool:

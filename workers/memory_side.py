@@ -24,12 +24,12 @@ from memory import (
     Recollection,
     Unavailable,
     choose_embedder,
-    current_revision,
-    head_revision,
     migrate,
     owned_index,
+    schema_gap,
     server_index,
 )
+from state import change_schema
 from workers.settings import Settings
 
 __all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
@@ -46,13 +46,13 @@ _LOG = logging.getLogger("threadmark.memory")
 
 def migrate_memory(settings: Settings) -> None:
     """Bring the memory database to the head revision. Blocks."""
-    migrate(settings.memory_database_url)
+    migrate(settings.memory_database_url, within=change_schema)
 
 
 def memory_gaps(settings: Settings) -> list[str]:
     """What the memory database lacks; it is read and not changed. Blocks."""
-    at, needed = current_revision(settings.memory_database_url), head_revision()
-    return [] if at == needed else [f"memory is at revision {at}, needed is {needed}"]
+    lacking = schema_gap(settings.memory_database_url)
+    return [] if lacking is None else [lacking]
 
 
 def new_recollection(

@@ -20,11 +20,7 @@ T = TypeVar("T")
 POLL_S = 0.5
 #: How often it is said again while nothing changes (seconds).
 SAY_EVERY_S = 30.0
-#: What has migrations of its own, and where its revision and the one needed are asked for.
-_PARTS = (
-    ("state", state.current_revision, state.head_revision),
-    ("compaction", compaction.current_revision, compaction.head_revision),
-)
+_PARTS = (state.schema_gap, compaction.schema_gap)
 _LOG = logging.getLogger("threadmark.schema")
 
 
@@ -65,11 +61,7 @@ def state_gaps(settings: Settings) -> list[str]:
 
 def revision_gaps(engine: Engine) -> list[str]:
     """What the state database lacks of what a worker needs, a phrase for each part that is behind. Blocks."""
-    return [
-        f"{part} is at revision {at}, needed is {needed}"
-        for part, current, head in _PARTS
-        if (at := current(engine)) != (needed := head())
-    ]
+    return [lacking for part in _PARTS if (lacking := part(engine)) is not None]
 
 
 def _reason(gaps: Callable[[], list[str]]) -> str | None:

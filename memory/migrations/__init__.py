@@ -1,34 +1,59 @@
 """Migrations of the memory database, with Alembic; its version table is `memory_alembic_version`."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 
 from memory.database import open_engine
 
-__all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate"]
+__all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
+
+Change = Callable[[Connection], None]
 
 VERSION_TABLE = "memory_alembic_version"
 
 
-def migrate(url: str, revision: str = "head") -> None:
-    """Bring the database at `url` to `revision` (`base` for none), up or down, in one transaction."""
-    config = _config()
+def _at_once(engine: Engine, change: Change) -> None:
+    with engine.begin() as connection:
+        change(connection)
+
+
+def migrate(url: str, revision: str = "head", within: Callable[[Engine, Change], None] = _at_once) -> None:
+    """Bring the database at `url` to `revision` (`base` for none), up or down, in one transaction.
+
+    One that a newer version has migrated is left as it is by `head`. `within` runs the change in the transaction:
+    whoever changes a schema under load knows how to wait for its locks.
+    """
+
+    def change(connection: Connection) -> None:
+        config, at = _config(), _revision(connection)
+        config.attributes["connection"] = connection
+        if revision == "head":
+            if at is None or not _is_newer(at):
+                command.upgrade(config, revision)
+        elif revision != "base" and at not in _at_or_above(config, revision):
+            command.upgrade(config, revision)
+        else:
+            command.downgrade(config, revision)
+
     engine = open_engine(url, write=True)
     try:
-        with engine.begin() as connection:
-            config.attributes["connection"] = connection
-            at = _revision(connection)
-            if revision == "head" or (revision != "base" and at not in _at_or_above(config, revision)):
-                command.upgrade(config, revision)
-            else:
-                command.downgrade(config, revision)
+        within(engine, change)
     finally:
         engine.dispose()
+
+
+def schema_gap(url: str) -> str | None:
+    """What the database lacks, in a phrase; None for one that is at this code's revision, or beyond it."""
+    at, needed = current_revision(url), head_revision()
+    if at == needed or (at is not None and _is_newer(at)):
+        return None
+    return f"memory is at revision {at}, needed is {needed}"
 
 
 def current_revision(url: str) -> str | None:
@@ -51,6 +76,11 @@ def head_revision() -> str:
 
 def _revision(connection: Connection) -> str | None:
     return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
+
+
+def _is_newer(revision: str) -> bool:
+    """Whether this code lacks the migration: a newer version has brought it."""
+    return revision not in {each.revision for each in ScriptDirectory.from_config(_config()).walk_revisions()}
 
 
 def _at_or_above(config: Config, revision: str) -> set[str]:

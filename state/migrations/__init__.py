@@ -1,58 +1,15 @@
-"""Migrations of the state database, with Alembic; its version table is `state_alembic_version`."""
+"""Migrations of the state database; its version table is `state_alembic_version`."""
 
-from functools import partial
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
+from state.migrating import Migrations
 
-from state.patience import change_schema
-
-__all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate"]
+__all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
 
 VERSION_TABLE = "state_alembic_version"
+_OWN = Migrations("state", Path(__file__).parent, VERSION_TABLE)
 
-
-def migrate(engine: Engine, revision: str = "head") -> None:
-    """Bring the database behind `engine` to `revision`, up or down, in one transaction. Raises MigrationBlocked."""
-    change_schema(engine, partial(_change, revision=revision))
-
-
-def current_revision(engine: Engine) -> str | None:
-    """The revision that the database is at; None before the first migration."""
-    with engine.connect() as connection:
-        return MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-
-
-def head_revision() -> str:
-    """The revision that this code needs."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    if head is None:
-        raise RuntimeError("the state package has no migrations")
-    return head
-
-
-def _change(connection: Connection, revision: str) -> None:
-    config = _config()
-    config.attributes["connection"] = connection
-    at = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE}).get_current_revision()
-    if revision == "head" or at is None or _is_upgrade(config, at, revision):
-        command.upgrade(config, revision)
-    else:
-        command.downgrade(config, revision)
-
-
-def _is_upgrade(config: Config, at: str, revision: str) -> bool:
-    if revision == "base":
-        return False
-    script = ScriptDirectory.from_config(config)
-    return at in {each.revision for each in script.walk_revisions("base", revision)}
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    return config
+migrate = _OWN.migrate
+current_revision = _OWN.current_revision
+head_revision = _OWN.head_revision
+schema_gap = _OWN.gap

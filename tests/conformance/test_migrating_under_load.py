@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from sqlalchemy import Engine, text
 
+import compaction
 from state import (
     Claim,
     Hand,
@@ -15,13 +16,17 @@ from state import (
     migrate,
     open_engine,
     patience,
+    schema_gap,
 )
+from state.migrations import VERSION_TABLE
 from tests.conformance.store import Store
 from tests.factories import replied
 from tests.waiting import wait_until
+from workers.schema import revision_gaps
 
-BEFORE = "0001"
+BEFORE, AFTER = "0001", "0002"
 ROUND_COUNT = 5
+NEWER = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
 HOLD_WORKER = "SELECT count(*) FROM worker"
 
 
@@ -90,16 +95,32 @@ def test_a_migration_that_stays_blocked_says_why_and_changes_nothing(
     """After its attempts it ends with a sentence; it can be run again."""
     engine, other = held
     monkeypatch.setattr(patience, "ATTEMPT_MAX", 2)
+    migrate(engine, AFTER)
     with other.connect() as holder:
         holder.execute(text(HOLD_WORKER))
-        with pytest.raises(MigrationBlocked, match="nothing was changed, run it again"):
+        with pytest.raises(MigrationBlocked, match="no step is half done, run it again"):
             migrate(engine, BEFORE)
         holder.rollback()
-    assert current_revision(engine) == head_revision()
+    assert current_revision(engine) == AFTER
     migrate(engine, BEFORE)
     assert current_revision(engine) == BEFORE
     engine.dispose()
     other.dispose()
+
+
+def test_a_schema_that_a_newer_version_brought_is_gone_on_with(state_url: str) -> None:
+    """A process of the version before, started again in the middle of a deploy, neither waits nor changes anything."""
+    engine = open_engine(state_url, write=True)
+    migrate(engine)
+    with engine.begin() as connection:
+        connection.execute(text(NEWER))
+
+    migrate(engine)
+
+    assert current_revision(engine) == "9999"
+    assert schema_gap(engine) is None
+    assert revision_gaps(engine) == ["compaction is at revision None, needed is " + compaction.head_revision()]
+    engine.dispose()
 
 
 async def test_two_that_migrate_at_once_do_it_once(postgres_url: str) -> None:

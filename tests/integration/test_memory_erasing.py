@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, inspect
+from sqlalchemy import create_engine, inspect, text
 
 from memory import (
     TURN,
@@ -19,7 +19,7 @@ from memory import (
     UnknownJob,
     migrate,
 )
-from memory.migrations import current_revision, head_revision
+from memory.migrations import current_revision, head_revision, schema_gap
 from memory.tables_jobs import INVENTORY, METADATA
 from tests.integration.test_memory_recall import Broken
 from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
@@ -241,6 +241,19 @@ def test_every_table_is_in_the_inventory(tmp_path: Path) -> None:
     made = set(inspect(create_engine(url)).get_table_names()) - {"memory_alembic_version", "sqlite_sequence"}
 
     assert made == set(METADATA.tables) == set(INVENTORY)
+
+
+def test_a_schema_that_a_newer_version_brought_is_gone_on_with(tmp_path: Path) -> None:
+    """A process of the version before, started again in the middle of a deploy, neither waits nor changes anything."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    migrate(url)
+    with create_engine(url).begin() as connection:
+        connection.execute(text("UPDATE memory_alembic_version SET version_num = '9999'"))
+
+    migrate(url)
+
+    assert current_revision(url) == "9999"
+    assert schema_gap(url) is None
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
