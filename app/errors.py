@@ -27,7 +27,7 @@ from app.path_ids import BadId
 from app.problem import MEDIA_TYPE, Problem
 from app.request import BodyRefused, ClientGone, NotJson
 from app.wire.places import BadEventId
-from compaction import NothingToUndo, PlanOutdated, RunInProgress, ViewBroken, ViewMoved
+from compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
 from state import (
     AlreadyAnswered,
     Conflict,
@@ -106,6 +106,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     Forbidden: Refusal(403, "forbidden"),
     TooMany: Refusal(429, "too_many_requests"),
     RunInProgress: Refusal(409, "run_in_progress", retry_after_s=1),
+    PolicyMoved: Refusal(412, "precondition_failed"),
     ViewMoved: Refusal(409, "view_moved", retry_after_s=1),
     PlanOutdated: Refusal(409, "view_moved", retry_after_s=1),
     NothingToUndo: Refusal(409, "nothing_to_undo"),

@@ -23,6 +23,7 @@ from compaction.errors import (
     HoldLost,
     NothingToUndo,
     PlanOutdated,
+    PolicyMoved,
     PurseEmpty,
     RunInProgress,
     ViewBroken,
@@ -55,7 +56,7 @@ from compaction.migrations import current_revision, head_revision, migrate, sche
 from compaction.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
 from compaction.performing import HOLD_S
 from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
-from compaction.policies import Policies, named_policy
+from compaction.policies import Policies, Precondition, named_policy
 from compaction.policy import Policy
 from compaction.promotion import Promotion
 from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
@@ -168,7 +169,9 @@ __all__ = [
     "PlanOutdated",
     "Policies",
     "Policy",
+    "PolicyMoved",
     "Position",
+    "Precondition",
     "Preview",
     "Price",
     "Promotion",

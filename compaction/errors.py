@@ -7,6 +7,7 @@ CompactionError
 ├── RunInProgress       a run holds the thread; nothing was written
 ├── HoldLost            another process performs the compaction now; nothing was written
 ├── PurseEmpty          the money that several compactions share does not suffice; the call was not made
+├── PolicyMoved         a named policy is not what the caller took it for; nothing was written
 └── NothingToUndo       the view is not one that a restore made
 """
 
@@ -15,6 +16,7 @@ __all__ = [
     "HoldLost",
     "NothingToUndo",
     "PlanOutdated",
+    "PolicyMoved",
     "PurseEmpty",
     "RunInProgress",
     "ViewBroken",
@@ -72,6 +74,15 @@ class PurseEmpty(CompactionError):
     def __init__(self, purse_id: str) -> None:
         super().__init__(f"the money of {purse_id!r} does not suffice for the next call")
         self.purse_id = purse_id
+
+
+class PolicyMoved(CompactionError):
+    """The name stands for another version, or for nothing, or stands for something already."""
+
+    def __init__(self, name: str, version: int | None) -> None:
+        there = "does not exist" if version is None else f"has version {version} now"
+        super().__init__(f"compaction policy {name!r} {there}: the condition does not hold")
+        self.name, self.version = name, version
 
 
 class NothingToUndo(CompactionError):

@@ -6,16 +6,37 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection
 
+from compaction.errors import PolicyMoved
 from compaction.policy import Policy
 from compaction.records import KeptPolicy
 from compaction.store import policies
 from state import Database, NotFound, to_us
 
-__all__ = ["Policies", "named_policy"]
+__all__ = ["Policies", "Precondition", "named_policy"]
 
 #: Versions that others may make between our reading and our writing before it is a fault of ours.
 ATTEMPTS_MAX = 20
 WHAT = "Compaction policy"
+
+
+class Precondition(msgspec.Struct, frozen=True):
+    """What has to hold of a name before it is changed; without anything it always does.
+
+    `versions`: it stands for one of them now. `is_there`: it stands, or does not stand, for anything.
+    """
+
+    versions: frozenset[int] | None = None
+    is_there: bool | None = None
+
+    def check(self, name: str, newest: KeptPolicy | None) -> None:
+        """Raises PolicyMoved."""
+        version = None if newest is None or newest.policy is None else newest.version
+        is_wrong = self.versions is not None and version not in self.versions
+        if is_wrong or self.is_there not in (None, version is not None):
+            raise PolicyMoved(name, version)
+
+
+ALWAYS = Precondition()
 
 
 class Policies:
@@ -25,16 +46,17 @@ class Policies:
         self._database, self._now = database, now
 
     async def put(
-        self, tenant_id: str, name: str, policy: Policy, *, requested_by: str = ""
+        self, tenant_id: str, name: str, policy: Policy, *, requested_by: str = "", condition: Precondition = ALWAYS
     ) -> tuple[KeptPolicy, bool]:
         """Have the name stand for these values; with whether that is a new version. The same values are the same one.
 
-        Compactions that were ordered keep the values that they were ordered with.
+        Compactions that were ordered keep the values that they were ordered with. Raises PolicyMoved.
         """
 
         def unit(connection: Connection) -> tuple[KeptPolicy, bool]:
             for _ in range(ATTEMPTS_MAX):
                 newest = policies.find_policy(connection, tenant_id, name)
+                condition.check(name, newest)
                 if newest is not None and newest.policy == _named(policy, name, newest.version):
                     return newest, False
                 number = 1 if newest is None else newest.version + 1
@@ -55,12 +77,31 @@ class Policies:
             lambda connection: policies.list_policies(connection, tenant_id, after_name=after_name, count_max=count_max)
         )
 
-    async def give_up(self, tenant_id: str, name: str, *, requested_by: str = "") -> None:
-        """Have the name stand for nothing; put again, it goes on with the next number. Raises NotFound."""
+    async def versions(
+        self, tenant_id: str, name: str, *, below: int | None = None, count_max: int = 50
+    ) -> list[KeptPolicy]:
+        """What the name stood for, newest first, with the versions in which it was given up; those below a version.
+
+        Raises NotFound for a name that never stood for anything.
+        """
+
+        def query(connection: Connection) -> list[KeptPolicy]:
+            if policies.find_policy(connection, tenant_id, name) is None:
+                raise NotFound(WHAT, name)
+            return policies.list_versions(connection, tenant_id, name, below=below, count_max=count_max)
+
+        return await self._database.read(query)
+
+    async def give_up(
+        self, tenant_id: str, name: str, *, requested_by: str = "", condition: Precondition = ALWAYS
+    ) -> None:
+        """Have the name stand for nothing; put again, it goes on with the next number. Raises NotFound, PolicyMoved."""
 
         def unit(connection: Connection) -> None:
             for _ in range(ATTEMPTS_MAX):
-                number = _found(connection, tenant_id, name, None).version + 1
+                newest = _found(connection, tenant_id, name, None)
+                condition.check(name, newest)
+                number = newest.version + 1
                 if self._add(connection, tenant_id, name, number, None, requested_by) is not None:
                     return
             raise RuntimeError(f"no version of the policy {name!r} was free in {ATTEMPTS_MAX} attempts")

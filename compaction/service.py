@@ -109,6 +109,18 @@ class Compactions:
 
         return await self.database.write(unit, repeatable=True)
 
+    async def give_up(self, tenant_id: str, thread_id: str, order: Order, code: str, why: str) -> None:
+        """Keep an order that cannot be performed, as `aborted` from the beginning, where people look for the reason.
+
+        Raises NotFound for the thread, KeyReused.
+        """
+        now_us = to_us(self.now())
+
+        def at_once(connection: Connection, made: Compaction) -> None:
+            orders.abort_planned(connection, made.compaction_id, code, why, now_us)
+
+        await self.begin(tenant_id, thread_id, order, alongside=at_once)
+
     async def perform(
         self,
         compaction_id: str,

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from compaction import Live, Loaded, Order, Role, Trigger
-from state import Run, list_runs
+from state import NotFound, Run, list_runs
 from state.tasks import NewTask, Task
 from workers.agents import ChatAgent
 from workers.chore import ChoreContext
 from workers.compacting import order_compaction
+from workers.compaction_policy import version_of
 from workers.desk import Desk
+from workers.tools import NonRetryable
 
 __all__ = ["COMPACT_IF_DUE", "compact_if_due", "compactions_after"]
 
@@ -53,9 +55,16 @@ async def compact_if_due(desk: Desk, task: Task, _: ChoreContext) -> dict[str, A
         return {"skipped": "a later run came"}
     if trigger is Trigger.TURNS and _turns_shown(loaded) < (agent.compaction.turns or 0):
         return {"skipped": "too few turns since the last compaction"}
+    try:
+        policy = await agent.compaction.resolved(desk.database, task.tenant_id)
+    except NotFound as error:
+        name = agent.compaction.policy
+        raise NonRetryable(
+            f"agent {agent.name!r} compacts by a policy {name!r}, which the tenant does not keep"
+        ) from error
     order = Order(
-        key=f"{trigger}/{task.payload['run_id']}",
-        policy=agent.compaction.policy,
+        key=f"{trigger}/{task.payload['run_id']}{version_of(policy)}",
+        policy=policy,
         trigger=trigger,
         summariser=agent.compaction.summariser,
         requested_by=f"agent {agent.name}",

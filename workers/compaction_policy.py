@@ -1,12 +1,16 @@
 """When and how the threads of an agent are compacted by themselves."""
 
+import re
 from dataclasses import dataclass, field
 
 import msgspec
 
-from compaction import Policy, SummariserKind
+from compaction import Policy, SummariserKind, named_policy
+from state import Database
 
-__all__ = ["CompactionPolicy"]
+__all__ = ["CompactionPolicy", "version_of"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 #: Where a policy names no target, a compaction aims at this share of `request_tokens_max`.
 TARGET_SHARE = 0.75
@@ -22,14 +26,15 @@ class CompactionPolicy:
         turns: After so many runs since the last compaction the thread is compacted in the background; None: never.
         idle_s: A thread that nobody has moved for so long is compacted in the background; None: never.
         summariser: Who writes the summaries.
-        policy: What a compaction keeps, how far it goes, and what it may cost.
+        policy: What a compaction keeps, how far it goes, and what it may cost; or the name of a policy that the tenant
+            keeps, looked up when a compaction is due. A name of none is no compaction, and says so.
     """
 
     request_tokens_max: int = 60_000
     turns: int | None = None
     idle_s: float | None = None
     summariser: SummariserKind = SummariserKind.EXTRACTIVE
-    policy: Policy = field(default_factory=Policy)
+    policy: Policy | str = field(default_factory=Policy)
 
     def __post_init__(self) -> None:
         """Raises ValueError for a bound that no thread could keep."""
@@ -37,17 +42,31 @@ class CompactionPolicy:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} is {value!r}; it is above 0")
+        if isinstance(self.policy, str) and not _NAME.fullmatch(self.policy):
+            raise ValueError(f"policy is {self.policy!r}; no policy is kept by such a name")
+
+    async def resolved(self, database: Database, tenant_id: str) -> Policy:
+        """The policy, as the tenant keeps it by its name now. Raises NotFound for a name of none."""
+        name = self.policy
+        if not isinstance(name, str):
+            return name
+        return await database.read(lambda connection: named_policy(connection, tenant_id, name))
 
     @property
     def needs_price(self) -> bool:
         """Whether it bounds in money what a model costs."""
-        return self.summariser is SummariserKind.MODEL and self.policy.cost_picos_max is not None
+        capped = isinstance(self.policy, Policy) and self.policy.cost_picos_max is not None
+        return self.summariser is SummariserKind.MODEL and capped
 
-    @property
-    def with_target(self) -> Policy:
+    def aimed(self, policy: Policy) -> Policy:
         """The policy, with a target below the bound: a compaction that just reached the bound would be the next one's
         beginning.
         """
-        if self.policy.target_tokens is not None:
-            return self.policy
-        return msgspec.structs.replace(self.policy, target_tokens=round(self.request_tokens_max * TARGET_SHARE))
+        if policy.target_tokens is not None:
+            return policy
+        return msgspec.structs.replace(policy, target_tokens=round(self.request_tokens_max * TARGET_SHARE))
+
+
+def version_of(policy: Policy) -> str:
+    """What tells orders under one occasion apart: a kept policy may have another version when they come again."""
+    return "" if policy.name is None else f"/{policy.name}@{policy.version}"

@@ -26,11 +26,11 @@ from compaction import (
     render,
     view_messages,
 )
-from state import Claim, Entry, Message, SeenView
+from state import Claim, Entry, Message, NotFound, SeenView
 from workers.action import CallModel
 from workers.agents import ChatAgent
 from workers.compacting import summariser_of
-from workers.compaction_policy import CompactionPolicy
+from workers.compaction_policy import CompactionPolicy, version_of
 from workers.desk import Desk
 from workers.recalling import instructions_of, recalled_block
 from workers.turn_journal import TurnJournal
@@ -114,10 +114,16 @@ class Sight:
         base = self._base_tokens(service, journal)
         if base + rendered.tokens <= policy.request_tokens_max:
             return None
+        try:
+            chosen = policy.aimed(await policy.resolved(self._desk.database, self._claim.run.tenant_id))
+        except NotFound as error:
+            await self._unnamed(service, str(policy.policy), str(error))
+            return None
         execution = journal.state.execution
+        occasion = f"tokens/{execution.execution_id if execution else self._claim.run.run_id}/{action.step_key}"
         order = Order(
-            key=f"tokens/{execution.execution_id if execution else self._claim.run.run_id}/{action.step_key}",
-            policy=policy.with_target,
+            key=occasion + version_of(chosen),
+            policy=chosen,
             trigger=Trigger.TOKENS,
             summariser=policy.summariser,
             requested_by=f"agent {self._agent.name}",
@@ -134,6 +140,18 @@ class Sight:
             summariser=summariser_of(self._desk, policy.summariser),
             price=self._desk.price,
             fence=journal.fence,
+        )
+
+    async def _unnamed(self, service: CompactionService, name: str, why: str) -> None:
+        """The tenant keeps no such policy. The run goes on with what it has, and the thread's compactions say why."""
+        run = self._claim.run
+        order = Order(
+            key=f"unnamed/{run.run_id}",
+            trigger=Trigger.TOKENS,
+            requested_by=f"agent {self._agent.name}",
+        )
+        await service.compactions.give_up(
+            run.tenant_id, run.thread_id, order, "policy_unknown", f"the agent's policy {name!r}: {why}"
         )
 
     def _base_tokens(self, service: CompactionService, journal: TurnJournal) -> int:

@@ -13,11 +13,14 @@ from app.answers import json_answer
 from app.compacting import service_of
 from app.cursors import Cursor, Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.wire.compaction_policies import ShownPolicy, check_policy_name
+from app.preconditions import IfMatch, IfNoneMatch, condition_of, tag_of
+from app.wire.compaction_policies import ShownPolicy, ShownVersion, check_policy_name
 from app.wire.compactions import PolicyBody, policy_of
+from compaction import KeptPolicy
 
-__all__ = ["ROUTES", "PolicyPage"]
+__all__ = ["ROUTES", "PolicyPage", "VersionPage"]
 
+FOUND = {200: ResponseSpec(ShownPolicy, description="Its version is the `ETag`.", generate_examples=False)}
 PUT = {
     200: ResponseSpec(ShownPolicy, description="It has these values already.", generate_examples=False),
     201: ResponseSpec(ShownPolicy, description="A new version.", generate_examples=False),
@@ -32,6 +35,13 @@ class PolicyPage(Struct):
     """Policies by their names, each in its newest version, and the cursor to the page behind."""
 
     items: list[ShownPolicy]
+    next: str | None
+
+
+class VersionPage(Struct):
+    """Versions of a policy, newest first, and the cursor to the page behind."""
+
+    items: list[ShownVersion]
     next: str | None
 
 
@@ -54,29 +64,66 @@ async def list_policies(
     )
 
 
-@get("/compaction-policies/{name:str}", opt=needs(Scope.READ))
+@get("/compaction-policies/{name:str}", opt=needs(Scope.READ), responses=FOUND)
 async def read_policy(
     name: FromPath[str], caller: given.Caller, resources: given.Resources, version: Version = None
-) -> ShownPolicy:
+) -> Response[bytes]:
     """What the name stands for. An earlier version can be read for ever, also when the name was given up."""
-    return ShownPolicy.of(await service_of(resources).policies.get(caller.tenant_id, name, version))
+    return _tagged(await service_of(resources).policies.get(caller.tenant_id, name, version), 200)
+
+
+@get("/compaction-policies/{name:str}/versions", opt=needs(Scope.READ))
+async def list_policy_versions(
+    name: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
+) -> VersionPage:
+    """Every version of the name, newest first; those in which it was given up have no policy."""
+    listing = Listing(caller.tenant_id, "compaction-policy-versions", {"name": name})
+    below = None if cursor is None else int(sealer.open(cursor, listing).position[0])
+    found = await service_of(resources).policies.versions(caller.tenant_id, name, below=below, count_max=limit + 1)
+    last = found[limit - 1].version if len(found) > limit else None
+    return VersionPage(
+        items=[ShownVersion.of(each) for each in found[:limit]],
+        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+    )
 
 
 @put("/compaction-policies/{name:str}", opt=needs(Scope.ADMIN), status_code=200, responses=PUT)
 async def put_policy(
-    name: FromPath[str], data: JSONBody[PolicyBody], caller: given.Caller, resources: given.Resources
+    name: FromPath[str],
+    data: JSONBody[PolicyBody],
+    caller: given.Caller,
+    resources: given.Resources,
+    if_match: IfMatch = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response[bytes]:
     """Have the name stand for these values. Compactions and jobs that were ordered keep theirs."""
     kept, is_new = await service_of(resources).policies.put(
-        caller.tenant_id, check_policy_name(name), policy_of(data, "$"), requested_by=f"key:{caller.key_id}"
+        caller.tenant_id,
+        check_policy_name(name),
+        policy_of(data, "$"),
+        requested_by=f"key:{caller.key_id}",
+        condition=condition_of(if_match, if_none_match),
     )
-    return json_answer(ShownPolicy.of(kept), status_code=201 if is_new else 200)
+    return _tagged(kept, 201 if is_new else 200)
 
 
 @delete("/compaction-policies/{name:str}", opt=needs(Scope.ADMIN), status_code=204)
-async def delete_policy(name: FromPath[str], caller: given.Caller, resources: given.Resources) -> None:
+async def delete_policy(
+    name: FromPath[str], caller: given.Caller, resources: given.Resources, if_match: IfMatch = None
+) -> None:
     """Give the name up. What it stood for stays readable by version; put again, it gets the next number."""
-    await service_of(resources).policies.give_up(caller.tenant_id, name, requested_by=f"key:{caller.key_id}")
+    await service_of(resources).policies.give_up(
+        caller.tenant_id, name, requested_by=f"key:{caller.key_id}", condition=condition_of(if_match)
+    )
 
 
-ROUTES = [list_policies, read_policy, put_policy, delete_policy]
+def _tagged(kept: KeptPolicy, status_code: int) -> Response[bytes]:
+    return json_answer(ShownPolicy.of(kept), status_code=status_code, headers={"etag": tag_of(kept.version)})
+
+
+ROUTES = [list_policies, read_policy, list_policy_versions, put_policy, delete_policy]

@@ -15,6 +15,7 @@ from compaction.store.once import insert_new
 from state import from_us, has_lease
 
 __all__ = [
+    "abort_planned",
     "change",
     "find_by_key",
     "find_compaction",
@@ -184,6 +185,15 @@ def change(connection: Connection, compaction_id: str, holder: str, values: Mapp
         .values(dict(values))
     )
     return changed.rowcount == 1
+
+
+def abort_planned(connection: Connection, compaction_id: str, code: str, why: str, now_us: int) -> None:
+    """End a compaction that nobody has begun."""
+    connection.execute(
+        update(tables.compaction)
+        .where(_column.compaction_id == compaction_id, _column.status == CompactionStatus.PLANNED)
+        .values(status=CompactionStatus.ABORTED, error_code=code, error=why, updated_at=now_us)
+    )
 
 
 def set_statuses(

@@ -11,7 +11,7 @@ from compaction.records import KeptPolicy
 from compaction.store.once import insert_new
 from state import from_us
 
-__all__ = ["add_version", "find_policy", "list_policies"]
+__all__ = ["add_version", "find_policy", "list_policies", "list_versions"]
 
 _POLICY = msgspec.json.Decoder(Policy)
 _column = tables.policy.c
@@ -42,6 +42,16 @@ def list_policies(connection: Connection, tenant_id: str, *, after_name: str, co
         .limit(count_max)
     )
     return [_kept(row) for row in connection.execute(statement)]
+
+
+def list_versions(
+    connection: Connection, tenant_id: str, name: str, *, below: int | None, count_max: int
+) -> list[KeptPolicy]:
+    """The versions of the tenant's policy, newest first; those that are below one."""
+    statement = select(tables.policy).where(_column.tenant_id == tenant_id, _column.name == name)
+    if below is not None:
+        statement = statement.where(_column.version < below)
+    return [_kept(row) for row in connection.execute(statement.order_by(_column.version.desc()).limit(count_max))]
 
 
 def add_version(connection: Connection, tenant_id: str, kept: KeptPolicy, now_us: int) -> KeptPolicy | None:

@@ -29,6 +29,7 @@ RUN_TEST = f"{HTTP}/test_runs_tenants.py::test_a_foreign_run_looks_like_one_that
 COMPACTION_TEST = f"{HTTP}/test_compactions_tenants.py::test_a_foreign_compaction_looks_like_one_that_never_was"
 JOB_TEST = f"{HTTP}/test_compaction_jobs.py::test_a_foreign_job_looks_like_one_that_never_was"
 POLICY_TEST = f"{HTTP}/test_compaction_policies.py::test_a_foreign_policy_looks_like_one_that_never_was"
+VERSIONS_TEST = f"{HTTP}/test_compaction_policy_changes.py::test_versions_are_listed_newest_first"
 TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_one_nobodys"
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
@@ -101,6 +102,7 @@ TENANT_TESTS = {
     "POST /threads/{thread_id}/pins": COMPACTION_TEST,
     "GET /drops/{drop_id}/source": COMPACTION_TEST,
     "GET /compaction-policies/{name}": POLICY_TEST,
+    "GET /compaction-policies/{name}/versions": VERSIONS_TEST,
     "PUT /compaction-policies/{name}": POLICY_TEST,
     "DELETE /compaction-policies/{name}": POLICY_TEST,
     "GET /runs/{run_id}/steps": THREAD_TEST,

@@ -16,7 +16,8 @@ from workers.agents import Registry
 from workers.compaction_policy import CompactionPolicy
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
-POLICY = CompactionPolicy(request_tokens_max=1_200, policy=Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120))
+KEPT = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)
+POLICY = CompactionPolicy(request_tokens_max=1_200, policy=KEPT)
 
 
 @pytest.fixture
@@ -134,7 +135,7 @@ async def test_a_model_that_fails_to_summarise_stops_no_run(stage: Stage) -> Non
 
 
 def _order() -> Order:
-    return Order(key="on demand", policy=POLICY.policy)
+    return Order(key="on demand", policy=KEPT)
 
 
 async def test_the_journal_says_what_a_run_compacted(stage: Stage) -> None:
