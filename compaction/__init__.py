@@ -29,6 +29,7 @@ from compaction.errors import (
     ViewBroken,
     ViewMoved,
 )
+from compaction.expanding import Expanded, Segments
 from compaction.ledger import (
     GENESIS,
     History,
@@ -144,6 +145,7 @@ __all__ = [
     "DropQuery",
     "DropSource",
     "Drops",
+    "Expanded",
     "FoundDrop",
     "History",
     "HoldLost",
@@ -193,6 +195,7 @@ __all__ = [
     "Rules",
     "RunInProgress",
     "Segment",
+    "Segments",
     "Shown",
     "ShownView",
     "Situation",

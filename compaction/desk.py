@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from compaction.erasing import ErasedCounts, erase_entries
+from compaction.expanding import Segments
 from compaction.looking import Drops
 from compaction.policies import Policies
 from compaction.retention import hash_words
@@ -33,6 +34,7 @@ class CompactionService:
         self.compactions = Compactions(database, count, now)
         self.views = Views(database, self.compactions.count_message, now)
         self.drops = Drops(database, count, self.compactions.count_message)
+        self.segments = Segments(database, self.compactions.count_message)
         self.policies = Policies(database, now)
 
     async def verify(self, tenant_id: str, compaction_id: str) -> LedgerCheck:

@@ -49,11 +49,17 @@ class Views:
             is_current=asked.view.view_id == loaded.view.view.view_id,
         )
 
-    async def of_thread(self, tenant_id: str, thread_id: str, count_max: int = 50) -> list[KeptView]:
-        """The thread's views, newest first; the last of all, `whole`, is not listed. Raises NotFound."""
+    async def of_thread(
+        self, tenant_id: str, thread_id: str, count_max: int = 50, *, below: int | None = None
+    ) -> list[KeptView]:
+        """The thread's views, newest first, those below a version; the last of all, `whole`, is not listed.
+
+        Raises NotFound.
+        """
 
         def query(connection: Connection) -> list[KeptView]:
-            return views.list_views(connection, get_thread(connection, tenant_id, thread_id).number, count_max)
+            thread = get_thread(connection, tenant_id, thread_id)
+            return views.list_views(connection, thread.number, count_max, below=below)
 
         return await self._database.read(query)
 

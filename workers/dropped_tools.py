@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from compaction import CompactionService, DropQuery, FoundDrop
+from compaction import CompactionService, DropQuery, Expanded, FoundDrop
+from state import NotFound
 from workers.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
 
 __all__ = ["DroppedHand", "recall_dropped"]
@@ -32,6 +33,12 @@ class DroppedHand:
         """The best answers among what the thread's view does not show."""
         return await self.service.drops.search_thread(self.tenant_id, self.thread_id, query)
 
+    async def expand(self, summary_id: str, budget_tokens: int, from_seq: int) -> Expanded:
+        """The entries of a summary of the thread. Raises NotFound."""
+        return await self.service.segments.expand(
+            self.tenant_id, self.thread_id, summary_id, budget_tokens=budget_tokens, from_seq=from_seq
+        )
+
 
 async def _recall_dropped(
     context: ToolContext,
@@ -39,17 +46,21 @@ async def _recall_dropped(
     classes: list[str] | None = None,
     from_seq: int | None = None,
     to_seq: int | None = None,
+    summary_id: str = "",
     limit: Annotated[int, Field(ge=1, le=ANSWER_COUNT_MAX)] = ANSWER_COUNT,
     budget_tokens: Annotated[int, Field(ge=1, le=TOKEN_COUNT_MAX)] = TOKEN_COUNT,
 ) -> dict[str, Any]:
     """Find again what earlier parts of this conversation said and the summary leaves out, in its exact words.
 
     Ask by a value, by words, or by the numbers of entries that the summary names; classes narrows it down to
-    constraint, decision, commitment, money, date, path, url and the like.
+    constraint, decision, commitment, money, date, path, url and the like. With the id of a summary as summary_id, and
+    nothing else to ask by, its messages come whole, from from_seq on; next_seq is where to go on.
     """
     hand = context.dropped
     if hand is None:
         raise NonRetryable("Nothing is compacted here, so nothing was dropped.")
+    if summary_id:
+        return await _expanded(hand, summary_id, budget_tokens, from_seq or 0)
     asked = DropQuery(
         text=query,
         classes=tuple(classes or ()),
@@ -59,6 +70,19 @@ async def _recall_dropped(
         budget_tokens=budget_tokens,
     )
     return {"about": DATA, "answers": [_shown(each) for each in await hand.search(asked)]}
+
+
+async def _expanded(hand: DroppedHand, summary_id: str, budget_tokens: int, from_seq: int) -> dict[str, Any]:
+    try:
+        found = await hand.expand(summary_id, budget_tokens, from_seq)
+    except NotFound as error:
+        raise NonRetryable(f"This conversation has no summary {summary_id!r}.") from error
+    messages = [
+        {"seq": each.seq, "role": str(each.role), "trust": str(each.trusted), "text": each.text()}
+        for each in found.entries
+        if not each.erased
+    ]
+    return {"about": DATA, "messages": messages, "next_seq": found.next_seq}
 
 
 #: Offered by an agent that has it among its `tools`.

@@ -10,16 +10,20 @@ from msgspec import Struct
 
 from app import given
 from app.access import Scope, needs
+from app.answers import json_answer
 from app.compacting import service_of, thread_id_of
-from app.pages import PAGE_SIZE, PageSize
+from app.cursors import Cursor, Listing
+from app.pages import PAGE_SIZE, CursorText, PageSize
 from app.path_ids import uuid_of
 from app.repeating import repeatable
-from app.wire.compactions import NewPins, Restoration
+from app.wire.compactions import Expansion, NewPins, Restoration
+from app.wire.drops import ShownExpansion
 from app.wire.views import RenderedView, ShownDiff, ViewHead
 from compaction import KeptView, Source
 
 __all__ = ["ROUTES", "ViewList"]
 
+EXPANDED = {200: ResponseSpec(ShownExpansion, description="Its entries, as they were said.", generate_examples=False)}
 MOVED = {200: ResponseSpec(ViewHead, description="The thread's view from now on.", generate_examples=False)}
 ViewQuery = Annotated[
     str | None, QueryParameter(name="view_id", description="An earlier view of the thread; `whole` is everything.")
@@ -32,6 +36,7 @@ class ViewList(Struct):
     """The latest views of a thread, newest first. Before the oldest of all there was `whole`: everything."""
 
     items: list[ViewHead]
+    next: str | None
 
 
 @get("/threads/{thread_id:str}/view", opt=needs(Scope.READ))
@@ -45,12 +50,44 @@ async def show_view(
 
 @get("/threads/{thread_id:str}/views", opt=needs(Scope.READ))
 async def list_views(
-    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, limit: PageSize = PAGE_SIZE
+    thread_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    sealer: given.Sealer,
+    limit: PageSize = PAGE_SIZE,
+    cursor: CursorText = None,
 ) -> ViewList:
     """The thread's views, newest first."""
     wanted = uuid_of("thread", thread_id)
-    found = await service_of(resources).views.of_thread(caller.tenant_id, wanted, limit)
-    return ViewList([ViewHead.of(each, wanted) for each in found])
+    listing = Listing(caller.tenant_id, "views", {"thread_id": wanted})
+    below = None if cursor is None else int(sealer.open(cursor, listing).position[0])
+    found = await service_of(resources).views.of_thread(caller.tenant_id, wanted, limit + 1, below=below)
+    last = found[limit - 1].view.version if len(found) > limit else None
+    return ViewList(
+        items=[ViewHead.of(each, wanted) for each in found[:limit]],
+        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+    )
+
+
+@post(
+    "/threads/{thread_id:str}/segments/{segment_id:str}/expand",
+    opt=needs(Scope.READ),
+    status_code=200,
+    responses=EXPANDED,
+)
+async def expand_segment(
+    thread_id: FromPath[str],
+    segment_id: FromPath[str],
+    caller: given.Caller,
+    resources: given.Resources,
+    data: JSONBody[Expansion | None] = None,
+) -> Response[bytes]:
+    """The entries that a summary of the thread stands for, word for word. Nothing changes: the view stays as it is."""
+    wanted, wish = uuid_of("thread", thread_id), data or Expansion()
+    found = await service_of(resources).segments.expand(
+        caller.tenant_id, wanted, segment_id, budget_tokens=wish.budget_tokens, from_seq=wish.from_seq
+    )
+    return json_answer(ShownExpansion.of(found, wanted))
 
 
 @get("/threads/{thread_id:str}/views/diff", opt=needs(Scope.READ))
@@ -148,4 +185,4 @@ def _moved(kept: KeptView, thread_id: str) -> tuple[int, bytes]:
     return 200, msgspec.json.encode(ViewHead.of(kept, thread_id))
 
 
-ROUTES = [show_view, list_views, compare_views, restore, undo, activate, pin_spans]
+ROUTES = [show_view, list_views, expand_segment, compare_views, restore, undo, activate, pin_spans]

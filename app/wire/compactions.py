@@ -23,6 +23,7 @@ from compaction import (
 
 __all__ = [
     "Covers",
+    "Expansion",
     "Money",
     "NewCompaction",
     "NewPins",
@@ -120,6 +121,13 @@ class Restoration(Struct, forbid_unknown_fields=True, kw_only=True):
                 raise BodyRefused(f"$.{name}", f"{what} with scope {self.scope!r}")
         if self.from_seq is not None and self.to_seq is not None and self.from_seq > self.to_seq:
             raise BodyRefused("$.to_seq", "comes before from_seq")
+
+
+class Expansion(Struct, forbid_unknown_fields=True, kw_only=True):
+    """How much of what a summary stands for is shown, and from which entry on."""
+
+    budget_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] = 4_000
+    from_seq: Annotated[int, Meta(ge=0, le=2**53)] = 0
 
 
 class PinnedSpan(Struct, forbid_unknown_fields=True, kw_only=True):

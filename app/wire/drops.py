@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compaction import Drop, DropSource, FoundDrop, SourceEntry
+from compaction import Drop, DropSource, Expanded, FoundDrop, SourceEntry
 
-__all__ = ["ShownDrop", "ShownFound", "ShownMessage", "ShownOrigin", "Span"]
+__all__ = ["ShownDrop", "ShownExpansion", "ShownFound", "ShownMessage", "ShownOrigin", "Span"]
 
 
 class Span(Struct):
@@ -147,6 +147,37 @@ class ShownMessage(Struct, kw_only=True):
             says_it=says_it,
             text="\n".join(part.text for part in entry.parts if part.text),
             calls=[msgspec.to_builtins(call) for call in entry.calls],
+        )
+
+
+class ShownExpansion(Struct, kw_only=True):
+    """The entries that a summary stands for, as they were said: whole messages within the budget.
+
+    `next_seq` is the `from_seq` of what is left; null: this is all.
+    """
+
+    segment_id: str
+    thread_id: str
+    compaction_id: str
+    from_seq: int
+    to_seq: int
+    tokens: int
+    messages: list[ShownMessage]
+    next_seq: int | None
+
+    @classmethod
+    def of(cls, found: Expanded, thread_id: str) -> "ShownExpansion":
+        """The entries as they are shown."""
+        segment = found.segment
+        return cls(
+            segment_id=segment.segment_id,
+            thread_id=thread_id,
+            compaction_id=segment.compaction_id,
+            from_seq=segment.from_seq,
+            to_seq=segment.to_seq,
+            tokens=found.tokens,
+            messages=[ShownMessage.of(each, says_it=True) for each in found.entries],
+            next_seq=found.next_seq,
         )
 
 

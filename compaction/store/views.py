@@ -97,13 +97,13 @@ def find_view(connection: Connection, thread: int, view_id: str | None) -> KeptV
     return None if row is None else _view_of(row)
 
 
-def list_views(connection: Connection, thread: int, count_max: int) -> list[KeptView]:
-    """The thread's views, newest first; without the one that it began with."""
+def list_views(connection: Connection, thread: int, count_max: int, *, below: int | None = None) -> list[KeptView]:
+    """The thread's views, newest first, those below a version; without the one that it began with."""
     column = tables.view.c
-    rows = connection.execute(
-        select(tables.view).where(column.thread == thread).order_by(column.version.desc()).limit(count_max)
-    )
-    return [_view_of(row) for row in rows]
+    statement = select(tables.view).where(column.thread == thread)
+    if below is not None:
+        statement = statement.where(column.version < below)
+    return [_view_of(row) for row in connection.execute(statement.order_by(column.version.desc()).limit(count_max))]
 
 
 def add_segment(connection: Connection, thread: int, segment: Segment, signature: str) -> None:

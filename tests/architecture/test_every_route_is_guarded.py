@@ -102,6 +102,7 @@ TENANT_TESTS = {
     "POST /threads/{thread_id}/pins": COMPACTION_TEST,
     "GET /drops/{drop_id}/source": COMPACTION_TEST,
     "GET /compaction-policies/{name}": POLICY_TEST,
+    "POST /threads/{thread_id}/segments/{segment_id}/expand": COMPACTION_TEST,
     "GET /compaction-policies/{name}/versions": VERSIONS_TEST,
     "PUT /compaction-policies/{name}": POLICY_TEST,
     "DELETE /compaction-policies/{name}": POLICY_TEST,

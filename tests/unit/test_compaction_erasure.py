@@ -68,8 +68,8 @@ async def test_a_ledger_of_another_extractor_verifies_as_far_as_it_can() -> None
     recheck_rows(rows, [entry for entry in left if entry.seq in segment.covered], Analyses(), recounts=False)
 
     message = next(row for row in rows if row.unit is UnitKind.MESSAGE)
-    moved = msgspec.structs.replace(value, sources=(value.sources[0]._replace(start=0, end=1),))
-    outside = msgspec.structs.replace(value, sources=(value.sources[0]._replace(end=10_000),))
+    moved = msgspec.structs.replace(value, sources=(msgspec.structs.replace(value.sources[0], start=0, end=1),))
+    outside = msgspec.structs.replace(value, sources=(msgspec.structs.replace(value.sources[0], end=10_000),))
     for bad in ([*others, moved], [*others, outside], [row for row in rows if row is not message]):
         with pytest.raises(LedgerDamaged):
             recheck_rows(bad, covered, Analyses(), recounts=False)

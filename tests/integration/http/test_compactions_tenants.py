@@ -23,6 +23,7 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/compactions/{compaction_id}/restore", {"json": {"scope": "all"}}),
     ("GET", "/threads/{thread_id}/view", {}),
     ("GET", "/threads/{thread_id}/views", {}),
+    ("POST", "/threads/{thread_id}/segments/{compaction_id}/expand", {}),
     ("GET", "/threads/{thread_id}/views/diff", {"params": DIFF}),
     ("POST", "/threads/{thread_id}/views/{view_id}/undo", {}),
     ("POST", "/threads/{thread_id}/views/{view_id}/activate", {}),

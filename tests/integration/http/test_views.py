@@ -173,3 +173,52 @@ async def test_the_journal_tells_of_every_move_without_a_word_of_the_thread(api:
     }
     assert (moved["payload"]["act"], moved["run_id"]) == ("activated", None)
     assert verified["holds"] is True
+
+
+async def test_a_summary_is_expanded_and_the_view_stays(api: Api, admin: str) -> None:
+    """Word for word, whole messages, page by page within the budget; an erased or foreign one is not there."""
+    thread_id = await long_thread(api, admin)
+    said = (await receipt(api, admin, f"/threads/{thread_id}/view"))["parts"]
+    done = await compacted(api, admin, thread_id)
+    before = await receipt(api, admin, f"/threads/{thread_id}/view")
+    path = f"/threads/{thread_id}/segments/{done['compaction_id']}/expand"
+
+    told: list[dict[str, Any]] = []
+    wish: dict[str, Any] = {"budget_tokens": 500}
+    while True:
+        answered = await api.call("POST", path, admin, json=wish)
+        assert answered.status_code == 200, answered.text
+        page = answered.json()
+        assert 0 < page["tokens"] <= 500
+        told += page["messages"]
+        if page["next_seq"] is None:
+            break
+        wish = {"budget_tokens": 500, "from_seq": page["next_seq"]}
+    whole = (await api.call("POST", path, admin, json={"budget_tokens": 100_000})).json()
+    least = (await api.call("POST", path, admin, json={"budget_tokens": 1})).json()
+    other = await api.call(
+        "POST", f"/threads/{await long_thread(api, admin, 1)}/segments/{done['compaction_id']}/expand", admin
+    )
+
+    texts = {part["seq"]: part["content"] for part in said}
+    assert [each["text"] for each in told] == [texts[each["seq"]] for each in told]
+    assert (told[0]["seq"], told[-1]["seq"]) == (done["covers"]["from_seq"], done["covers"]["to_seq"])
+    assert (whole["messages"], whole["next_seq"]) == (told, None)
+    assert len(least["messages"]) == 1
+    assert other.status_code == 404
+    assert await receipt(api, admin, f"/threads/{thread_id}/view") == before
+
+
+async def test_pages_of_views_are_the_newest_first(api: Api, admin: str) -> None:
+    """Each once; the cursor holds its place while new ones come."""
+    thread_id = await long_thread(api, admin)
+    await compacted(api, admin, thread_id)
+    for _ in range(3):
+        await api.call("POST", f"/threads/{thread_id}/views/whole/activate", admin)
+    path = f"/threads/{thread_id}/views"
+    first = await receipt(api, admin, path, limit=3)
+    await api.call("POST", f"/threads/{thread_id}/views/whole/activate", admin)
+    rest = await receipt(api, admin, path, limit=3, cursor=first["next"])
+
+    assert [each["version"] for each in (*first["items"], *rest["items"])] == [5, 4, 3, 2]
+    assert rest["next"] is None
