@@ -1,13 +1,15 @@
 """A pooler between this process and PostgreSQL: one that keeps sessions is fine, one that does not is refused.
 
 In transaction mode every transaction may run in another session: locks that show a worker alive would be anybody's,
-settings would leak, and prepared statements would be missing.
+settings would leak, and prepared statements would be missing. In statement mode there is no transaction at all.
 """
 
 import psycopg
+from psycopg.errors import ProtocolViolation
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import OperationalError
 
-__all__ = ["SessionsNotKept", "refuse_transaction_pooling"]
+__all__ = ["SessionsNotKept", "is_without_transactions", "refuse_transaction_pooling"]
 
 #: Each round finds a pooler that does not keep sessions out, unless its other clients take the sessions in between.
 ROUND_COUNT = 8
@@ -20,7 +22,7 @@ class SessionsNotKept(RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "the state database answers through a pooler that does not keep sessions (PgBouncer in transaction"
-            " mode); point THREADMARK_STATE_DATABASE_URL at PostgreSQL itself or at a pool in session mode"
+            " or statement mode); point THREADMARK_STATE_DATABASE_URL at PostgreSQL itself or at a pool in session mode"
         )
 
 
@@ -28,6 +30,20 @@ def refuse_transaction_pooling(engine: Engine) -> None:
     """Raise SessionsNotKept where sessions are not kept. Blocks; does nothing on SQLite."""
     if engine.dialect.name == "sqlite":
         return
+    try:
+        _refuse(engine)
+    except OperationalError as error:
+        if is_without_transactions(error):
+            raise SessionsNotKept from error
+        raise
+
+
+def is_without_transactions(error: OperationalError) -> bool:
+    """Whether it is what a pooler in statement mode says to whoever begins a transaction."""
+    return isinstance(error.orig, ProtocolViolation)
+
+
+def _refuse(engine: Engine) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as one:
         if _is_direct(one):
             return

@@ -10,9 +10,9 @@ from sqlalchemy import URL, make_url
 from tests.daemon import Daemon, PrivateServer, unavailable
 from tests.servers import unprivileged_identity
 
-__all__ = ["PrivatePgBouncer"]
+__all__ = ["Mode", "PrivatePgBouncer"]
 
-Mode = Literal["session", "transaction"]
+Mode = Literal["session", "transaction", "statement"]
 SETTINGS = """\
 [databases]
 {name} = host={host} port={port} user={user} dbname={name}

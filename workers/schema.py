@@ -11,7 +11,8 @@ from sqlalchemy.exc import OperationalError
 
 import compaction
 import state
-from state import is_outage, open_engine
+from state import SessionsNotKept, is_outage, open_engine
+from state.pooling import is_without_transactions
 from workers.settings import Settings
 
 __all__ = ["await_schema", "revision_gaps", "state_gaps", "when_reachable"]
@@ -68,6 +69,8 @@ def _reason(gaps: Callable[[], list[str]]) -> str | None:
     try:
         found = gaps()
     except OperationalError as error:
+        if is_without_transactions(error):
+            raise SessionsNotKept from error
         first_line = str(error.orig or error).strip().splitlines()[0]
         return f"waiting for the state database: {first_line}"
     return f"waiting for the schema ({'; '.join(found)}): `threadmark migrate` brings it" if found else None

@@ -9,12 +9,14 @@ from app.cli import main
 from app.migrating import migrate_all
 from state import AdvisoryLocks, RunStatus, SessionsNotKept, accept, find_run, open_engine, refuse_transaction_pooling
 from tests.factories import TENANT, an_offer
-from tests.pgbouncer import PrivatePgBouncer
+from tests.pgbouncer import Mode, PrivatePgBouncer
 from tests.waiting import wait_until
 from workers.settings import Settings
 from workers.wiring import open_resources
 
 SENTENCE = "does not keep sessions"
+#: Those that keep none.
+MODES: tuple[Mode, ...] = ("transaction", "statement")
 
 
 @pytest.fixture
@@ -34,10 +36,11 @@ def environment(folder: Path, url: str) -> dict[str, str]:
     }
 
 
-async def test_a_pooler_that_keeps_no_sessions_is_refused(postgres_url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_pooler_that_keeps_no_sessions_is_refused(postgres_url: str, tmp_path: Path, mode: Mode) -> None:
     """By every process that opens the database, with a worker or without: nothing is begun."""
     migrate_all(Settings.from_environment(environment(tmp_path, postgres_url)))
-    with PrivatePgBouncer(postgres_url, "transaction") as pooler:
+    with PrivatePgBouncer(postgres_url, mode) as pooler:
         settings = Settings.from_environment(environment(tmp_path, pooler.url))
         for with_worker in (True, False):
             with pytest.raises(SessionsNotKept, match=SENTENCE):
@@ -45,12 +48,17 @@ async def test_a_pooler_that_keeps_no_sessions_is_refused(postgres_url: str, tmp
                     pass
 
 
+@pytest.mark.parametrize("mode", MODES)
 def test_it_is_told_in_a_sentence(
-    postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    postgres_url: str,
+    tmp_path: Path,
+    mode: Mode,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By `threadmark doctor`, and by a worker that ends instead of waiting."""
     migrate_all(Settings.from_environment(environment(tmp_path, postgres_url)))
-    with PrivatePgBouncer(postgres_url, "transaction") as pooler:
+    with PrivatePgBouncer(postgres_url, mode) as pooler:
         for name, value in environment(tmp_path, pooler.url).items():
             monkeypatch.setenv(name, value)
 
