@@ -29,7 +29,7 @@ TOOL_MS = 200
 SETTLE_S_MAX = 180.0
 READY_S = 60.0
 L1_RATE, L1_S, L1_THREADS = 20.0, 40.0, 400
-L2_FIRST, L2_STEP, L2_S, L2_MAX = 10.0, 10.0, 10.0, 80.0
+L2_FIRST, L2_STEP, L2_S, L2_MAX = 20.0, 10.0, 10.0, 120.0
 L3_MESSAGES, L3_CLIENTS = 1_000, 100
 L7_RUNS = 300
 KNEE_S = 5.0
@@ -170,11 +170,12 @@ async def steady(load: Load) -> None:
 
 async def ramp(load: Load) -> None:
     """L2: more turns a second until they wait, with one, two and four worker processes."""
+    first = L2_FIRST
     for count in (1, 2, 4):
         while len(load.cluster.workers) < count:
             load.cluster.work(1)
         load.cluster.await_all()
-        threads, rate, best = await load.threads(L1_THREADS), L2_FIRST, 0.0
+        threads, rate, best = await load.threads(L1_THREADS), first, 0.0
         while rate <= L2_MAX:
             began = time.perf_counter()
             told = await load.arrive(threads, rate, L2_S)
@@ -182,7 +183,8 @@ async def ramp(load: Load) -> None:
             best = max(best, len(told.runs) / (time.perf_counter() - began))
             if await _summary(load, f"L2 {count} workers at {rate:g} turns/s", told) > KNEE_S:
                 break
-            rate += L2_STEP
+            # More workers do not begin where fewer had no trouble.
+            first, rate = rate, rate + L2_STEP
         print(f"L2: {count} workers did at most {best:.1f} turns/s, from arrival to the last end", flush=True)
 
 

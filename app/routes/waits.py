@@ -109,6 +109,7 @@ async def answer(
     caller: given.Caller,
     resources: given.Resources,
     request_key: given.RequestKey,
+    trace_parent: given.TraceParent,
 ) -> Response[bytes]:
     """Answer an approval. The first answer wins and brings the run about that goes on; a later one is 409."""
     wanted, value = uuid_of("wait", wait_id), read_approval(data.answer, "$.answer")
@@ -119,7 +120,7 @@ async def answer(
             wait_id=wanted,
             value=value,
             actor=f"key:{caller.key_id}",
-            offer=_offer(connection, asked, caller, request_key),
+            offer=_offer(connection, asked, caller, request_key, trace_parent),
         )
         made = answer_wait(connection, caller.tenant_id, answered, resources.wired.now_us())
         if made.run is None:
@@ -135,7 +136,9 @@ async def answer(
     return once(made)
 
 
-def _offer(connection: Connection, asked: Wait, caller: Caller, request_key: RequestKey | None) -> Offer:
+def _offer(
+    connection: Connection, asked: Wait, caller: Caller, request_key: RequestKey | None, trace_parent: str | None
+) -> Offer:
     """The run that goes on: of the assistant, and on the route, of the run that asked."""
     before = numbered_run(connection, asked.run)
     return Offer(
@@ -144,7 +147,7 @@ def _offer(connection: Connection, asked: Wait, caller: Caller, request_key: Req
         assistant=before.assistant,
         assistant_id=assistant_id_of(before.assistant),
         route=before.route,
-        request=RunRequest(resumes=True),
+        request=RunRequest(resumes=True, trace_parent=trace_parent),
         metadata={},
         receipt=None if request_key is None else request_key.receipt(lambda run: _answered(asked.wait_id, run)),
     )

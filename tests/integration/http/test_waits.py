@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import sqlite3
 from typing import Any
 
 import httpx
@@ -11,6 +12,8 @@ import pytest
 from app.access import Scope
 from tests.asking import PARALLEL, ask, done, settled, waits
 from tests.service import Service
+
+TRACE_PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)], ids=["first first", "second first"])
@@ -197,3 +200,17 @@ async def test_waits_are_walked_once_each_in_both_directions(service: Service) -
     assert [wait["wait_id"] for each in reversed(back) for wait in each["items"]] == forward
     assert filtered["code"] == "bad_cursor"
     assert none["items"] == []
+
+
+async def test_the_run_that_an_answer_brings_about_remembers_the_span_of_its_caller(service: Service) -> None:
+    """Whoever answers is traced as whoever asks for a run is."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "traced", "amount_cents": 5}')
+    async with service.http() as http:
+        path, headers = f"/waits/{asked['wait_id']}/answer", {"traceparent": TRACE_PARENT}
+        answered = await http.post(path, json={"answer": True}, headers=headers)
+    await settled(service, thread_id)
+
+    with sqlite3.connect(service.data_dir / "state.db") as database:
+        found = database.execute("SELECT request FROM run WHERE run_id = ?", (answered.json()["run_id"],)).fetchone()
+    database.close()
+    assert json.loads(found[0])["trace_parent"] == TRACE_PARENT
