@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, 
 from state import statements, tables
 from state.entry import Failure
 from state.instants import FAR_US, database_now_us
+from state.portable import fixed
 from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
 from state.run import ParkReason, RunStatus, ThreadStatus
 
@@ -178,7 +179,9 @@ def next_due_us(connection: Connection) -> int | None:
     """Microseconds until the next pending run is due (0: now); None when nothing is pending."""
     run = tables.run.c
     due = connection.execute(
-        select(func.min(run.due_at), database_now_us()).where(run.status == RunStatus.PENDING, run.hidden.is_(False))
+        select(func.min(run.due_at), database_now_us()).where(
+            run.status == fixed(RunStatus.PENDING), run.hidden.is_(False)
+        )
     ).one()
     return None if due[0] is None else max(0, due[0] - due[1])
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, Table
+from sqlalchemy import BigInteger, BindParameter, Connection, Row, String, Table, literal
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-__all__ = ["greatest", "insert_new"]
+__all__ = ["fixed", "greatest", "insert_new"]
 
 
 class greatest(FunctionElement[int]):
@@ -26,6 +26,15 @@ def _sqlite_greatest(element: Any, compiler: Any, **options: Any) -> str:
 @compiles(greatest, "postgresql")
 def _postgresql_greatest(element: Any, compiler: Any, **options: Any) -> str:
     return f"greatest({compiler.process(element.clauses, **options)})"
+
+
+def fixed(value: str) -> BindParameter[str]:
+    """A constant, written into the statement and not bound.
+
+    PostgreSQL keeps one plan for all values of what is bound, and such a plan cannot use an index on the rows of one
+    status (`WHERE status = 'pending'`): it reads the whole table instead, and more of it every day.
+    """
+    return literal(value, String(), literal_execute=True)
 
 
 def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> Row[Any] | None:

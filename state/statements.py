@@ -8,7 +8,7 @@ from sqlalchemy import Boolean, and_, bindparam, case, exists, func, insert, or_
 
 from state import tables
 from state.instants import FAR_US, database_now_us
-from state.portable import greatest
+from state.portable import fixed, greatest
 from state.run import CancelAction, ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
@@ -36,18 +36,21 @@ _earlier = tables.run.alias("earlier")
 _head = tables.run.alias("head")
 _own = tables.run.alias("own")
 _other = tables.run.alias("other")
+#: What the partial indexes name.
+_PENDING, _RUNNING = fixed(RunStatus.PENDING), fixed(RunStatus.RUNNING)
+_OPEN, _ANSWERED, _APPROVAL = fixed("open"), fixed("answered"), fixed("approval")
 _others = exists().where(
     and_(
         _other.c.thread == _thread.number,
         _other.c.number != bindparam("run"),
-        _other.c.status == RunStatus.PENDING,
+        _other.c.status == _PENDING,
         _other.c.hidden.is_(False),
     )
 )
 _goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
 #: Entries that a turn writes before it makes progress: how it began, and what it intends.
 _BEGINNINGS = ("run_started", "turn_started", "step_intended")
-_UNFINISHED = [RunStatus.PENDING, RunStatus.RUNNING]
+_UNFINISHED = [_PENDING, _RUNNING]
 #: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
 #: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
 _TAKEN = (tables.thread, tables.run)
@@ -64,7 +67,7 @@ ORPHANS = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
     .where(
-        _run.status == RunStatus.RUNNING,
+        _run.status == _RUNNING,
         _run.route.in_(bindparam("routes", expanding=True)),
         or_(
             _thread.owner.is_(None),
@@ -79,7 +82,7 @@ ORPHANS = (
 #: Pending runs that are due, on threads that nobody owns and whose earlier runs have all ended: nothing but a worker
 #: is missing.
 CLAIMABLE = and_(
-    _run.status == RunStatus.PENDING,
+    _run.status == _PENDING,
     _run.due_at <= database_now_us(),
     _run.hidden.is_(False),
     _thread.owner.is_(None),
@@ -129,13 +132,13 @@ INSERT_RUN = (
         stamp=greatest(
             func.coalesce(
                 select(func.max(_own.c.stamp))
-                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == RunStatus.PENDING)
+                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == _PENDING)
                 .scalar_subquery(),
                 -1,
             ),
             func.coalesce(
                 select(_head.c.stamp)
-                .where(_head.c.status == RunStatus.PENDING, _head.c.due_at <= database_now_us())
+                .where(_head.c.status == _PENDING, _head.c.due_at <= database_now_us())
                 .order_by(_head.c.stamp)
                 .limit(1)
                 .scalar_subquery(),
@@ -178,14 +181,14 @@ TAKE_RUNS = (
 #: Answers that the journals of `threads` do not have yet, in the order in which they came.
 UNFOLDED = (
     select(tables.wait)
-    .where(_wait.thread.in_(bindparam("threads", expanding=True)), _wait.status == "answered", _wait.folded.is_(False))
+    .where(_wait.thread.in_(bindparam("threads", expanding=True)), _wait.status == _ANSWERED, _wait.folded.is_(False))
     .order_by(_wait.answered_at, _wait.wait_id)
 )
 
 #: A cancellation or an answer that the turn has not seen: it came while the run was being parked.
 _news = or_(
     _run.cancel.is_not(None),
-    exists().where(and_(_wait.thread == _run.thread, _wait.status == "answered", _wait.folded.is_(False))),
+    exists().where(and_(_wait.thread == _run.thread, _wait.status == _ANSWERED, _wait.folded.is_(False))),
 )
 
 #: A turn lets its run go. With news it is due at once: nobody would wake it any more, as whoever brought them found it
@@ -225,7 +228,7 @@ END_THREAD = (
 #: A thread moves on: its open approvals are asked no longer.
 SUPERSEDE = (
     update(tables.wait)
-    .where(_wait.thread == bindparam("thread_number"), _wait.status == "open", _wait.kind == "approval")
+    .where(_wait.thread == bindparam("thread_number"), _wait.status == _OPEN, _wait.kind == _APPROVAL)
     .values(status="superseded")
 )
 
@@ -236,7 +239,7 @@ LOCK_THREAD = select(_thread.number).where(_thread.number == bindparam("thread")
 OWN = (
     select(_run.number, _run.thread, _thread.fence, _thread.inbox)
     .join(tables.thread, _thread.number == _run.thread)
-    .where(_run.status == RunStatus.RUNNING, _thread.owner == bindparam("worker_id"))
+    .where(_run.status == _RUNNING, _thread.owner == bindparam("worker_id"))
 )
 
 #: An unfinished run of the thread.
