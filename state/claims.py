@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
 
-from state import statements, tables
+from state import claim_statements, statements, tables
 from state.entry import Failure
 from state.instants import FAR_US, database_now_us
-from state.portable import fixed
+from state.portable import PENDING
+from state.prepared import Prepared, row_maker
 from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
 from state.run import ParkReason, RunStatus, ThreadStatus
 
@@ -33,6 +34,10 @@ __all__ = [
     "own",
     "read_inbox",
 ]
+
+
+_RUN_ROW, _THREAD_ROW = row_maker(tables.run.c.keys()), row_maker(tables.thread.c.keys())
+_WIDTH = len(tables.run.c)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,16 +121,27 @@ def claim(
     turns. An orphan is a running run whose thread's owner has no live lease. `routes` names what this worker can run.
     """
     bound = count_max if orphan_count_max is None else min(count_max, orphan_count_max)
-    orphans = _candidates(connection, statements.ORPHANS, routes, bound) if bound > 0 else []
-    due = _candidates(connection, statements.DUE, routes, count_max - len(orphans)) if count_max > len(orphans) else []
-    return _take(connection, worker_id, orphans, due)
+    wanted = {"routes": list(routes), "count_max": count_max}
+    if connection.dialect.name != "sqlite":
+        wanted |= {"worker_id": worker_id, "orphan_count_max": max(0, bound)}
+        return _claims(connection, claim_statements.CLAIM.tuples(connection, wanted)) if count_max > 0 else []
+    orphans = _candidates(connection, claim_statements.ORPHANS, wanted, bound)
+    return _take(
+        connection,
+        worker_id,
+        orphans,
+        _candidates(connection, claim_statements.DUE, wanted, count_max - len(orphans)),
+    )
 
 
 def claim_run(connection: Connection, worker_id: str, routes: Collection[str], run_id: str) -> Claim | None:
     """Take this run, if it is pending, due and eligible as for `claim`; None when it is not, or when there is none."""
     wanted = {"routes": list(routes), "count_max": 1, "run_id": run_id}
-    due = [(row.number, row.thread) for row in connection.execute(statements.DUE_RUN, wanted)]
-    return next(iter(_take(connection, worker_id, [], due)), None)
+    if connection.dialect.name != "sqlite":
+        taken = _claims(connection, claim_statements.CLAIM_RUN.tuples(connection, wanted | {"worker_id": worker_id}))
+    else:
+        taken = _take(connection, worker_id, [], _candidates(connection, claim_statements.DUE_RUN, wanted, 1))
+    return next(iter(taken), None)
 
 
 def own(connection: Connection, worker_id: str) -> list[Held]:
@@ -156,8 +172,7 @@ def give_back(
         return False
     values: dict[str, Any] = {"due_at": database_now_us() + delay_us}
     if failure is not None and back_off is not None:
-        counted = {"run_number": held.run, "of_thread": held.thread}
-        rest_us = back_off(connection.execute(statements.COUNT_ORPHAN, counted).scalar_one())
+        rest_us = back_off(connection.execute(statements.COUNT_ORPHAN, {"run_number": held.run}).scalar_one())
         document = msgspec.json.encode(failure).decode()
         values = {"error": document, "parked": ParkReason.BROKEN, "due_at": database_now_us() + (rest_us or 0)}
         if rest_us is None:
@@ -179,9 +194,7 @@ def next_due_us(connection: Connection) -> int | None:
     """Microseconds until the next pending run is due (0: now); None when nothing is pending."""
     run = tables.run.c
     due = connection.execute(
-        select(func.min(run.due_at), database_now_us()).where(
-            run.status == fixed(RunStatus.PENDING), run.hidden.is_(False)
-        )
+        select(func.min(run.due_at), database_now_us()).where(run.status == PENDING, run.hidden.is_(False))
     ).one()
     return None if due[0] is None else max(0, due[0] - due[1])
 
@@ -194,11 +207,30 @@ def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
     return Inbox(run=run_of(row), answers=tuple(_unfolded(connection, {thread: row.thread_id})))
 
 
+def _claims(connection: Connection, rows: list[tuple[Any, ...]]) -> list[Claim]:
+    """The claims behind what PostgreSQL's one statement took."""
+    if not rows:
+        return []
+    runs, threads = [_RUN_ROW(row[:_WIDTH]) for row in rows], [thread_of(_THREAD_ROW(row[_WIDTH:-2])) for row in rows]
+    lacking = {each.number: each.thread_id for each, row in zip(threads, rows, strict=True) if row[-1]}
+    answers = _unfolded(connection, lacking) if lacking else []
+    return [
+        Claim(
+            run=run_of(run, thread.thread_id),
+            thread=thread,
+            answers=tuple(each for each in answers if each.thread == thread.number),
+            was_orphan=row[-2],
+        )
+        for run, thread, row in zip(runs, threads, rows, strict=True)
+    ]
+
+
 def _candidates(
-    connection: Connection, statement: Select[Any], routes: Collection[str], count_max: int
+    connection: Connection, statement: Prepared, wanted: Mapping[str, Any], count_max: int
 ) -> list[tuple[int, int]]:
-    rows = connection.execute(statement, {"routes": list(routes), "count_max": count_max})
-    return [(row[0], row[1]) for row in rows]
+    if count_max <= 0:
+        return []
+    return [(row.number, row.thread) for row in statement.all(connection, {**wanted, "count_max": count_max})]
 
 
 def _take(
@@ -208,13 +240,12 @@ def _take(
     if not candidates:
         return []
     threads = [thread for _, thread in candidates]
-    held = connection.execute(statements.TAKE_THREADS, {"threads": threads, "worker_id": worker_id}).all()
+    held = claim_statements.TAKE_THREADS.all(connection, {"threads": threads, "worker_id": worker_id})
     owned = {row.number: thread_of(row) for row in held}
-    for run, thread in orphans:
-        connection.execute(statements.COUNT_ORPHAN, {"run_number": run, "of_thread": thread})
-    taken = {
-        row.number: row for row in connection.execute(statements.TAKE_RUNS, {"runs": [run for run, _ in candidates]})
-    }
+    for run, _ in orphans:
+        connection.execute(statements.COUNT_ORPHAN, {"run_number": run})
+    runs = claim_statements.TAKE_RUNS.all(connection, {"runs": [run for run, _ in candidates]})
+    taken = {row.number: row for row in runs}
     answers = _unfolded(connection, {each.number: each.thread_id for each in owned.values()})
     return [
         Claim(
@@ -228,5 +259,5 @@ def _take(
 
 
 def _unfolded(connection: Connection, threads: Mapping[int, str]) -> list[Wait]:
-    rows = connection.execute(statements.UNFOLDED, {"threads": list(threads)})
+    rows = claim_statements.UNFOLDED.all(connection, {"threads": list(threads)})
     return [wait_of(each, threads[each.thread]) for each in rows]

@@ -71,6 +71,10 @@ def _postgresql(url: str, *, write: bool) -> Engine:
         # Not as options of the connection: poolers refuse those, or swallow them.
         connection.execute(f"SET lock_timeout = {LOCK_TIMEOUT_MS:d}")
         connection.execute("SET idle_in_transaction_session_timeout = 60000")
+        if write:
+            # Units look rows up by their keys. A plan is kept as long as the statistics are, and one that was made
+            # while a table was nearly empty would read the whole of it until somebody analyses it.
+            connection.execute("SET enable_seqscan = off")
         connection.commit()
 
     return engine

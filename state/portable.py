@@ -3,12 +3,20 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, Connection, Row, String, Table, literal
+from sqlalchemy import BigInteger, Boolean, Connection, Row, String, Table, any_, func, literal_column, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-__all__ = ["fixed", "greatest", "insert_new"]
+__all__ = ["ANSWERED", "APPROVAL", "OPEN", "PENDING", "RUNNING", "any_of", "greatest", "insert_new"]
+
+# Written into statements, and not bound: PostgreSQL keeps one plan for all values of what is bound, and such a plan
+# cannot use an index on the rows of one status (WHERE status = 'pending'). It reads the whole table, more every day.
+PENDING = literal_column("'pending'", String())
+RUNNING = literal_column("'running'", String())
+OPEN = literal_column("'open'", String())
+ANSWERED = literal_column("'answered'", String())
+APPROVAL = literal_column("'approval'", String())
 
 
 class greatest(FunctionElement[int]):
@@ -28,13 +36,27 @@ def _postgresql_greatest(element: Any, compiler: Any, **options: Any) -> str:
     return f"greatest({compiler.process(element.clauses, **options)})"
 
 
-def fixed(value: str) -> BindParameter[str]:
-    """A constant, written into the statement and not bound.
+class any_of(FunctionElement[bool]):
+    """Whether a column (the first argument) is one of the values in a list that is bound as one (the second).
 
-    PostgreSQL keeps one plan for all values of what is bound, and such a plan cannot use an index on the rows of one
-    status (`WHERE status = 'pending'`): it reads the whole table instead, and more of it every day.
+    One text for lists of every length, so one plan; on SQLite the list is bound as JSON.
     """
-    return literal(value, String(), literal_execute=True)
+
+    type = Boolean()
+    inherit_cache = True
+
+
+@compiles(any_of, "sqlite")
+def _sqlite_any_of(element: Any, compiler: Any, **options: Any) -> str:
+    column, values = element.clauses
+    listed = select(literal_column("value", column.type)).select_from(func.json_each(values))
+    return str(compiler.process(column.in_(listed), **options))
+
+
+@compiles(any_of, "postgresql")
+def _postgresql_any_of(element: Any, compiler: Any, **options: Any) -> str:
+    column, values = element.clauses
+    return str(compiler.process(column == any_(values), **options))
 
 
 def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) -> Row[Any] | None:

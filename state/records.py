@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row
 
 from state.entry import Failure
 from state.ids import ExecutionId, RunId, StepKey, ThreadId
@@ -105,7 +104,7 @@ class Wait:
     answered_at: datetime | None
 
 
-def thread_of(row: Row[Any]) -> Thread:
+def thread_of(row: Any) -> Thread:
     """The thread behind a row of the thread table."""
     return Thread(
         number=row.number,
@@ -129,7 +128,7 @@ def thread_of(row: Row[Any]) -> Thread:
     )
 
 
-def run_of(row: Row[Any], thread_id: str | None = None) -> Run:
+def run_of(row: Any, thread_id: str | None = None) -> Run:
     """The run behind a row of the run table: one joined with its thread's `thread_id`, unless that is given."""
     return Run(
         number=row.number,
@@ -144,7 +143,7 @@ def run_of(row: Row[Any], thread_id: str | None = None) -> Run:
         multitask=Multitask(row.multitask),
         request=msgspec.json.decode(row.request, type=RunRequest),
         metadata=msgspec.json.decode(row.metadata),
-        resumable=row.resumable,
+        resumable=bool(row.resumable),
         created_at=from_us(row.created_at),
         updated_at=from_us(row.updated_at),
         due_at_us=row.due_at,
@@ -157,7 +156,7 @@ def run_of(row: Row[Any], thread_id: str | None = None) -> Run:
     )
 
 
-def wait_of(row: Row[Any], thread_id: str | None = None) -> Wait:
+def wait_of(row: Any, thread_id: str | None = None) -> Wait:
     """The wait behind a row of the wait table: one joined with its thread's `thread_id`, unless that is given."""
     return Wait(
         wait_id=row.wait_id,

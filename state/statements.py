@@ -4,57 +4,63 @@ Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently 
 and PostgreSQL.
 """
 
-from sqlalchemy import Boolean, and_, bindparam, case, exists, func, insert, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    String,
+    and_,
+    bindparam,
+    case,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from state import tables
 from state.instants import FAR_US, database_now_us
-from state.portable import fixed, greatest
-from state.run import CancelAction, ParkReason, RunStatus, ThreadStatus
+from state.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, greatest
+from state.run import CancelAction, ParkReason, ThreadStatus
 
 __all__ = [
     "ACTIVE",
     "CLAIMABLE",
     "COUNT_ORPHAN",
-    "DUE",
-    "DUE_RUN",
     "END_RUN",
     "END_THREAD",
+    "HEAD_SEQ",
     "INSERT_RUN",
     "LOCK_THREAD",
-    "ORPHANS",
     "OWN",
+    "PROGRESS",
     "RUN",
     "SUPERSEDE",
-    "TAKE_RUNS",
-    "TAKE_THREADS",
-    "UNFOLDED",
     "due_at_of",
 ]
 
-_run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
+_run, _thread, _wait = tables.run.c, tables.thread.c, tables.wait.c
 _earlier = tables.run.alias("earlier")
 _head = tables.run.alias("head")
 _own = tables.run.alias("own")
 _other = tables.run.alias("other")
-#: What the partial indexes name.
-_PENDING, _RUNNING = fixed(RunStatus.PENDING), fixed(RunStatus.RUNNING)
-_OPEN, _ANSWERED, _APPROVAL = fixed("open"), fixed("answered"), fixed("approval")
 _others = exists().where(
     and_(
         _other.c.thread == _thread.number,
         _other.c.number != bindparam("run"),
-        _other.c.status == _PENDING,
+        _other.c.status == PENDING,
         _other.c.hidden.is_(False),
     )
 )
 _goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
 #: Entries that a turn writes before it makes progress: how it began, and what it intends.
-_BEGINNINGS = ("run_started", "turn_started", "step_intended")
-_UNFINISHED = [_PENDING, _RUNNING]
-#: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
-#: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
-_TAKEN = (tables.thread, tables.run)
-
+_BEGINNINGS = [
+    literal_column("'run_started'", String()),
+    literal_column("'turn_started'", String()),
+    literal_column("'step_intended'", String()),
+]
+_UNFINISHED = [PENDING, RUNNING]
 #: A run by `number`, with the `thread_id` of its thread.
 RUN = (
     select(tables.run, _thread.thread_id)
@@ -62,27 +68,10 @@ RUN = (
     .where(_run.number == bindparam("run"))
 )
 
-#: Running runs on `routes` whose thread's owner has no live lease.
-ORPHANS = (
-    select(_run.number, _run.thread)
-    .join(tables.thread, _thread.number == _run.thread)
-    .where(
-        _run.status == _RUNNING,
-        _run.route.in_(bindparam("routes", expanding=True)),
-        or_(
-            _thread.owner.is_(None),
-            ~exists().where(and_(_worker.worker_id == _thread.owner, _worker.lease_until > database_now_us())),
-        ),
-    )
-    .order_by(_run.number)
-    .limit(bindparam("count_max"))
-    .with_for_update(of=_TAKEN, skip_locked=True)
-)
-
 #: Pending runs that are due, on threads that nobody owns and whose earlier runs have all ended: nothing but a worker
 #: is missing.
 CLAIMABLE = and_(
-    _run.status == _PENDING,
+    _run.status == PENDING,
     _run.due_at <= database_now_us(),
     _run.hidden.is_(False),
     _thread.owner.is_(None),
@@ -96,33 +85,6 @@ CLAIMABLE = and_(
     ),
 )
 
-_due = (
-    select(_run.number, _run.thread)
-    .join(tables.thread, _thread.number == _run.thread)
-    .where(CLAIMABLE, _run.route.in_(bindparam("routes", expanding=True)))
-    .order_by(_run.stamp, _run.number)
-    .limit(bindparam("count_max"))
-)
-
-#: Those on `routes`.
-DUE = _due.with_for_update(of=_TAKEN, skip_locked=True)
-
-#: The same, if it is the run of this id.
-DUE_RUN = _due.where(_run.run_id == bindparam("run_id")).with_for_update(of=_TAKEN, skip_locked=True)
-
-#: The leases of threads: their fences rise.
-TAKE_THREADS = (
-    update(tables.thread)
-    .where(_thread.number.in_(bindparam("threads", expanding=True)))
-    .values(
-        owner=bindparam("worker_id"),
-        fence=_thread.fence + 1,
-        status=ThreadStatus.BUSY,
-        updated_at=database_now_us(),
-    )
-    .returning(tables.thread)
-)
-
 #: A run is accepted. Its stamp is the next place in the fair queue: after the tenant's own pending runs, and not before
 #: the head of the queue. A tenant that floods the queue stands behind itself, and everybody else's first run stands
 #: beside its oldest one.
@@ -132,13 +94,13 @@ INSERT_RUN = (
         stamp=greatest(
             func.coalesce(
                 select(func.max(_own.c.stamp))
-                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == _PENDING)
+                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == PENDING)
                 .scalar_subquery(),
                 -1,
             ),
             func.coalesce(
                 select(_head.c.stamp)
-                .where(_head.c.status == _PENDING, _head.c.due_at <= database_now_us())
+                .where(_head.c.status == PENDING, _head.c.due_at <= database_now_us())
                 .order_by(_head.c.stamp)
                 .limit(1)
                 .scalar_subquery(),
@@ -151,44 +113,33 @@ INSERT_RUN = (
     .returning(tables.run)
 )
 
-_progress = exists().where(
+#: A run's thread has got further since the run was last found without a worker.
+PROGRESS = exists().where(
     and_(
-        tables.entry.c.thread == bindparam("of_thread"),
+        tables.entry.c.thread == _run.thread,
         tables.entry.c.seq > _run.orphan_seq,
         tables.entry.c.kind.not_in(_BEGINNINGS),
     )
 )
+
+#: The head of a run's thread.
+HEAD_SEQ = select(_thread.head_seq).where(_thread.number == _run.thread).scalar_subquery()
 
 #: A turn that did not end is counted: again without progress (the journal has nothing but beginnings more), or anew.
 COUNT_ORPHAN = (
     update(tables.run)
     .where(_run.number == bindparam("run_number"))
     .values(
-        orphaned=case((_progress, 1), else_=_run.orphaned + 1),
-        orphan_seq=select(_thread.head_seq).where(_thread.number == bindparam("of_thread")).scalar_subquery(),
+        orphaned=case((PROGRESS, 1), else_=_run.orphaned + 1),
+        orphan_seq=HEAD_SEQ,
     )
     .returning(_run.orphaned)
-)
-
-#: Runs begin a turn.
-TAKE_RUNS = (
-    update(tables.run)
-    .where(_run.number.in_(bindparam("runs", expanding=True)))
-    .values(status=RunStatus.RUNNING, attempts=_run.attempts + 1, parked=None, updated_at=database_now_us())
-    .returning(tables.run)
-)
-
-#: Answers that the journals of `threads` do not have yet, in the order in which they came.
-UNFOLDED = (
-    select(tables.wait)
-    .where(_wait.thread.in_(bindparam("threads", expanding=True)), _wait.status == _ANSWERED, _wait.folded.is_(False))
-    .order_by(_wait.answered_at, _wait.wait_id)
 )
 
 #: A cancellation or an answer that the turn has not seen: it came while the run was being parked.
 _news = or_(
     _run.cancel.is_not(None),
-    exists().where(and_(_wait.thread == _run.thread, _wait.status == _ANSWERED, _wait.folded.is_(False))),
+    exists().where(and_(_wait.thread == _run.thread, _wait.status == ANSWERED, _wait.folded.is_(False))),
 )
 
 #: A turn lets its run go. With news it is due at once: nobody would wake it any more, as whoever brought them found it
@@ -228,7 +179,7 @@ END_THREAD = (
 #: A thread moves on: its open approvals are asked no longer.
 SUPERSEDE = (
     update(tables.wait)
-    .where(_wait.thread == bindparam("thread_number"), _wait.status == _OPEN, _wait.kind == _APPROVAL)
+    .where(_wait.thread == bindparam("thread_number"), _wait.status == OPEN, _wait.kind == APPROVAL)
     .values(status="superseded")
 )
 
@@ -239,7 +190,7 @@ LOCK_THREAD = select(_thread.number).where(_thread.number == bindparam("thread")
 OWN = (
     select(_run.number, _run.thread, _thread.fence, _thread.inbox)
     .join(tables.thread, _thread.number == _run.thread)
-    .where(_run.status == _RUNNING, _thread.owner == bindparam("worker_id"))
+    .where(_run.status == RUNNING, _thread.owner == bindparam("worker_id"))
 )
 
 #: An unfinished run of the thread.

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, and_, bindparam, case, exists, func, select, 
 from state import tables
 from state.entry import Failure
 from state.instants import database_now_us
-from state.portable import fixed
+from state.portable import PENDING, RUNNING
 from state.tasks import Task, TaskStatus, task_of
 
 __all__ = [
@@ -34,16 +34,14 @@ __all__ = [
 DEATH_COUNT_MAX = 5
 QUARANTINED = "Quarantined"
 _task, _worker = tables.task.c, tables.worker.c
-#: What the partial indexes name.
-_PENDING, _RUNNING = fixed(TaskStatus.PENDING), fixed(TaskStatus.RUNNING)
 _alive = exists().where(and_(_worker.worker_id == _task.owner, _worker.lease_until > database_now_us()))
-_is_orphan = and_(_task.status == _RUNNING, ~_alive)
-_is_due = and_(_task.status == _PENDING, _task.due_at <= database_now_us())
+_is_orphan = and_(_task.status == RUNNING, ~_alive)
+_is_due = and_(_task.status == PENDING, _task.due_at <= database_now_us())
 _is_served = _task.kind.in_(bindparam("kinds", expanding=True))
 _is_held = and_(
     _task.number == bindparam("task_number"),
     _task.fence == bindparam("held_fence"),
-    _task.status == _RUNNING,
+    _task.status == RUNNING,
 )
 
 #: Running tasks whose owner has no live lease.
@@ -72,7 +70,7 @@ TAKE = (
         owner=bindparam("worker_id"),
         fence=_task.fence + 1,
         attempts=_task.attempts + 1,
-        deaths=case((_task.status == _RUNNING, _task.deaths + 1), else_=_task.deaths),
+        deaths=case((_task.status == RUNNING, _task.deaths + 1), else_=_task.deaths),
         updated_at=database_now_us(),
     )
     .returning(tables.task)
@@ -94,12 +92,12 @@ QUARANTINE = (
 
 #: What a worker owns.
 OWN = select(_task.number, _task.task_id, _task.fence).where(
-    _task.status == _RUNNING, _task.owner == bindparam("worker_id")
+    _task.status == RUNNING, _task.owner == bindparam("worker_id")
 )
 
 #: How long until there is something to claim.
 NEXT = select(
-    select(func.min(_task.due_at)).where(_task.status == _PENDING, _is_served).scalar_subquery(),
+    select(func.min(_task.due_at)).where(_task.status == PENDING, _is_served).scalar_subquery(),
     exists().where(_is_orphan, _is_served),
     database_now_us(),
 )

@@ -1,0 +1,168 @@
+"""The statements of a claim. On PostgreSQL a claim is one of them; on SQLite, where none waits for another, a few.
+
+Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently left out, its one writer needs none)
+and PostgreSQL.
+"""
+
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    ColumnElement,
+    SelectBase,
+    String,
+    and_,
+    any_,
+    bindparam,
+    case,
+    exists,
+    func,
+    or_,
+    select,
+    update,
+)
+
+from state import tables
+from state.instants import database_now_us
+from state.portable import ANSWERED, RUNNING, any_of
+from state.prepared import Prepared
+from state.run import RunStatus, ThreadStatus
+from state.statements import CLAIMABLE, HEAD_SEQ, PROGRESS
+
+__all__ = ["CLAIM", "CLAIM_RUN", "DUE", "DUE_RUN", "ORPHANS", "TAKE_RUNS", "TAKE_THREADS", "UNFOLDED"]
+
+_run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
+_routes, _worker_id = bindparam("routes", type_=ARRAY(String)), bindparam("worker_id", type_=String())
+_count_max = bindparam("count_max", type_=BigInteger())
+_takes_thread: dict[str, Any] = {
+    "owner": _worker_id,
+    "fence": _thread.fence + 1,
+    "status": ThreadStatus.BUSY,
+    "updated_at": database_now_us(),
+}
+_begins_turn: dict[str, Any] = {
+    "status": RunStatus.RUNNING,
+    "attempts": _run.attempts + 1,
+    "parked": None,
+    "updated_at": database_now_us(),
+}
+#: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
+#: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
+_TAKEN = (tables.thread, tables.run)
+
+_orphans = (
+    select(_run.number, _run.thread)
+    .join(tables.thread, _thread.number == _run.thread)
+    .where(
+        _run.status == RUNNING,
+        any_of(_run.route, _routes),
+        or_(
+            _thread.owner.is_(None),
+            ~exists().where(and_(_worker.worker_id == _thread.owner, _worker.lease_until > database_now_us())),
+        ),
+    )
+    .order_by(_run.number)
+    .with_for_update(of=_TAKEN, skip_locked=True)
+)
+_due = (
+    select(_run.number, _run.thread)
+    .join(tables.thread, _thread.number == _run.thread)
+    .where(CLAIMABLE, any_of(_run.route, _routes))
+    .order_by(_run.stamp, _run.number)
+    .with_for_update(of=_TAKEN, skip_locked=True)
+)
+_due_run = _due.where(_run.run_id == bindparam("run_id"))
+
+
+def _claim(orphan: CTE, due: CTE) -> Prepared:
+    """Take these runs (number, thread); their runs, their threads, whether they were orphans, and whether the journal
+    may lack answers.
+
+    A claim's one snapshot is older than its locks, so an answer that came in between is not seen in it. Answers belong
+    to questions, and only turns ask: where the snapshot has no question of the thread, and the fence that it has is the
+    one before this claim's, there is none. Otherwise the answers have to be read, in the next statement.
+    """
+    thread, run = tables.thread, tables.run
+    was_orphan = _is_one_of(_run.number, select(orphan.c.number))
+    held = (
+        update(thread)
+        .where(_is_one_of(_thread.number, select(orphan.c.thread).union_all(select(due.c.thread))))
+        .values(_takes_thread)
+        .returning(thread)
+        .cte("held")
+    )
+    counts = {
+        "orphaned": case((was_orphan, case((PROGRESS, 1), else_=_run.orphaned + 1)), else_=_run.orphaned),
+        "orphan_seq": case((was_orphan, HEAD_SEQ), else_=_run.orphan_seq),
+    }
+    taken = (
+        update(run)
+        .where(_is_one_of(_run.number, select(orphan.c.number).union_all(select(due.c.number))))
+        .values(_begins_turn | counts)
+        .returning(run, was_orphan.label("was_orphan"))
+        .cte("taken")
+    )
+    before = thread.alias("before")
+    return Prepared(
+        select(
+            *(taken.c[each.name].label(f"run_{each.name}") for each in run.c),
+            *(each.label(f"thread_{each.name}") for each in held.c),
+            taken.c.was_orphan,
+            or_(before.c.fence != held.c.fence - 1, exists().where(_wait.thread == held.c.number)).label("may_lack"),
+        )
+        .join(held, held.c.number == taken.c.thread)
+        .join(before, before.c.number == held.c.number)
+        .order_by(taken.c.was_orphan.desc(), case((taken.c.was_orphan, 0), else_=taken.c.stamp), taken.c.number)
+    )
+
+
+def _is_one_of(column: ColumnElement[Any], chosen: SelectBase) -> ColumnElement[bool]:
+    """Whether a column is one of those chosen. As an array: a plan that is kept for every count takes a join for a
+    large one and reads the whole table.
+    """
+    return column == any_(func.array(chosen.scalar_subquery(), type_=ARRAY(BigInteger)))
+
+
+_orphan = _orphans.limit(bindparam("orphan_count_max", type_=BigInteger())).cte("orphan")
+
+#: On PostgreSQL: up to `count_max` runs, orphans first, up to `orphan_count_max` of them.
+CLAIM = _claim(_orphan, _due.limit(_count_max - select(func.count()).select_from(_orphan).scalar_subquery()).cte("due"))
+
+#: On PostgreSQL: the run of this id, if it is due.
+CLAIM_RUN = _claim(_orphans.limit(0).cte("orphan"), _due_run.limit(_count_max).cte("due"))
+
+#: Running runs on `routes` whose thread's owner has no live lease.
+ORPHANS = Prepared(_orphans.limit(_count_max))
+
+#: Pending runs that are due on `routes`; the same, if it is the run of this id.
+DUE = Prepared(_due.limit(_count_max))
+DUE_RUN = Prepared(_due_run.limit(_count_max))
+
+#: The leases of threads: their fences rise.
+TAKE_THREADS = Prepared(
+    update(tables.thread)
+    .where(any_of(_thread.number, bindparam("threads", type_=ARRAY(BigInteger))))
+    .values(_takes_thread)
+    .returning(tables.thread)
+)
+
+#: Runs begin a turn.
+TAKE_RUNS = Prepared(
+    update(tables.run)
+    .where(any_of(_run.number, bindparam("runs", type_=ARRAY(BigInteger))))
+    .values(_begins_turn)
+    .returning(tables.run)
+)
+
+#: Answers that the journals of `threads` do not have yet, in the order in which they came.
+UNFOLDED = Prepared(
+    select(tables.wait)
+    .where(
+        any_of(_wait.thread, bindparam("threads", type_=ARRAY(BigInteger))),
+        _wait.status == ANSWERED,
+        _wait.folded.is_(False),
+    )
+    .order_by(_wait.answered_at, _wait.wait_id)
+)
