@@ -5,48 +5,36 @@ row and therefore inserts nothing. (`INSERT … SELECT … WHERE fence = …` al
 while a takeover commits.) Its RETURNING brings the inbox counter along, so a holder learns of a cancellation or an
 answer from the append that it does anyway.
 
+A run's end travels with its last append: the same UPDATE lets the thread go, and another one ends the run.
+
 On PostgreSQL a batch is one statement and one round trip; on SQLite a few prepared statements in one transaction.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final, Literal
 
 from sqlalchemy import Connection
 
-__all__ = ["Append", "Appended", "Outcome", "append_batch", "commit_appends"]
+from state import append_statements as sql
 
-_ADVANCE = (
-    "UPDATE thread SET head_seq = ?, head_digest = ? WHERE number = ? AND fence = ? AND head_seq = ? RETURNING inbox"
-)
-_INSERT = (
-    "INSERT INTO entry (thread, seq, branch, run, fence, at, kind, salt, payload, digest)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-)
-_ADVANCE_AND_INSERT = """
-WITH moved AS (
-    UPDATE thread AS t SET head_seq = a.head_seq, head_digest = a.head_digest
-    FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bytea[])
-        AS a (number, fence, expected_seq, head_seq, head_digest)
-    WHERE t.number = a.number AND t.fence = a.fence AND t.head_seq = a.expected_seq
-    RETURNING t.number, t.inbox
-), inserted AS (
-    INSERT INTO entry (thread, seq, branch, run, fence, at, kind, salt, payload, digest)
-    SELECT r.* FROM unnest(%s::bigint[], %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::bigint[],
-                           %s::text[], %s::bytea[], %s::bytea[], %s::bytea[])
-        AS r (thread, seq, branch, run, fence, at, kind, salt, payload, digest)
-    JOIN moved ON moved.number = r.thread
-)
-SELECT number, inbox FROM moved
-"""
-_LANDED_SQLITE = (
-    "SELECT thread.inbox FROM thread JOIN entry ON entry.thread = thread.number"
-    " WHERE thread.number = ? AND entry.seq = ? AND entry.digest = ?"
-)
-_LANDED_POSTGRESQL = (
-    "SELECT thread.inbox FROM thread JOIN entry ON entry.thread = thread.number"
-    " WHERE thread.number = %s AND entry.seq = %s AND entry.digest = %s"
-)
+__all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "commit_appends"]
+
+#: What an append comes to whose run may not end: it was asked to roll back.
+OVERTAKEN: Final = "overtaken"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a run settles, and what its thread is then; while another run of it is pending, the thread stays busy."""
+
+    run: int
+    status: str
+    reason: str | None
+    error: str | None
+    thread_status: str
+    thread_error: str | None
+    now_us: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +47,7 @@ class Append:
     head_seq: int
     head_digest: bytes
     rows: Sequence[tuple[Any, ...]]
+    end: End | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +58,8 @@ class Appended:
     repeated: bool = False
 
 
-Outcome = Appended | None
+#: None where the fence or the head had moved.
+Outcome = Appended | Literal["overtaken"] | None
 
 
 def append_batch(connection: Connection, appends: Sequence[Append]) -> list[Outcome]:
@@ -109,14 +99,21 @@ def _append_sqlite(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     cursor = driver.cursor()
     for each in appends:
-        moved = cursor.execute(
-            _ADVANCE, (each.head_seq, each.head_digest, each.thread, each.fence, each.expected_seq)
-        ).fetchone()
+        where = (each.thread, each.fence, each.expected_seq)
+        if each.end is None:
+            moved = cursor.execute(sql.ADVANCE, (each.head_seq, each.head_digest, *where)).fetchone()
+        else:
+            end = each.end
+            values = (each.head_seq, each.head_digest, end.thread_status, end.thread_error, end.now_us, end.run)
+            moved = cursor.execute(sql.ADVANCE_AND_END, (*values, *where)).fetchone()
         if moved is not None:
-            cursor.executemany(_INSERT, each.rows)
+            cursor.executemany(sql.INSERT, each.rows)
+            if each.end is not None:
+                end = each.end
+                cursor.execute(sql.END, (end.status, end.reason, end.error, end.now_us, end.run))
             outcomes.append(Appended(moved[0]))
         else:
-            outcomes.append(_landed(cursor, _LANDED_SQLITE, each))
+            outcomes.append(_not_moved(cursor, sql.LANDED_SQLITE, sql.STANDS_SQLITE, each))
     cursor.close()
     return outcomes
 
@@ -125,23 +122,42 @@ def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     with driver.cursor() as cursor:
         for group in _one_of_each_thread(appends):
-            heads = list(
-                zip(*((a.thread, a.fence, a.expected_seq, a.head_seq, a.head_digest) for a in group), strict=True)
-            )
+            heads = [(a.thread, a.fence, a.expected_seq, a.head_seq, a.head_digest) for a in group]
             rows = list(zip(*(row for each in group for row in each.rows), strict=True)) or [()] * 10
-            cursor.execute(_ADVANCE_AND_INSERT, [list(column) for column in (*heads, *rows)])
-            moved = dict(cursor.fetchall())
+            if any(each.end is not None for each in group):
+                moved = _append_and_end(driver, cursor, group, heads, rows)
+            else:
+                cursor.execute(sql.ADVANCE_AND_INSERT, [list(column) for column in (*zip(*heads, strict=True), *rows)])
+                moved = dict(cursor.fetchall())
             for each in group:
                 inbox = moved.get(each.thread)
-                outcomes.append(_landed(cursor, _LANDED_POSTGRESQL, each) if inbox is None else Appended(inbox))
+                outcomes.append(
+                    _not_moved(cursor, sql.LANDED_POSTGRESQL, sql.STANDS_POSTGRESQL, each)
+                    if inbox is None
+                    else Appended(inbox)
+                )
     return outcomes
 
 
-def _columns(appends: Sequence[Append]) -> list[list[Any]]:
-    heads = ((each.thread, each.fence, each.expected_seq, each.head_seq, each.head_digest) for each in appends)
-    rows = [row for each in appends for row in each.rows]
-    columns = [*zip(*heads, strict=True), *(zip(*rows, strict=True) if rows else [()] * 10)]
-    return [list(column) for column in columns]
+def _append_and_end(
+    driver: Any, cursor: Any, group: Sequence[Append], heads: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]
+) -> dict[int, int]:
+    """The threads that moved, with their inbox counters; some of their runs end.
+
+    The locks come first, in a statement of their own and the same round trip: what the second one sees of other runs
+    and of cancellations is then younger than the locks, and nobody changes it before the commit.
+    """
+    values = [head + _end_values(each.end) for head, each in zip(heads, group, strict=True)]
+    with driver.pipeline():
+        driver.execute(sql.LOCK, [[each.thread for each in group if each.end is not None]])
+        cursor.execute(sql.ADVANCE_INSERT_AND_END, [list(column) for column in (*zip(*values, strict=True), *rows)])
+    return dict(cursor.fetchall())
+
+
+def _end_values(end: End | None) -> tuple[Any, ...]:
+    if end is None:
+        return (None,) * 7
+    return (end.run, end.status, end.reason, end.error, end.thread_status, end.thread_error, end.now_us)
 
 
 def _one_of_each_thread(appends: Sequence[Append]) -> list[list[Append]]:
@@ -157,9 +173,14 @@ def _one_of_each_thread(appends: Sequence[Append]) -> list[list[Append]]:
     return groups
 
 
-def _landed(cursor: Any, statement: str, append: Append) -> Outcome:
-    if not append.rows:
+def _not_moved(cursor: Any, landed: str, stands: str, append: Append) -> Outcome:
+    """Why an append moved nothing: it is there already, its run may not end, or its holder is stale."""
+    if append.rows:
+        cursor.execute(landed, (append.thread, append.head_seq, append.head_digest))
+        row = cursor.fetchone()
+        if row is not None:
+            return Appended(row[0], repeated=True)
+    if append.end is None:
         return None
-    cursor.execute(statement, (append.thread, append.head_seq, append.head_digest))
-    row = cursor.fetchone()
-    return None if row is None else Appended(row[0], repeated=True)
+    cursor.execute(stands, (append.thread, append.fence, append.expected_seq))
+    return None if cursor.fetchone() is None else OVERTAKEN

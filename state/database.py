@@ -10,9 +10,9 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from state.append import Append, Outcome
+from state.append import OVERTAKEN, Append, Appended, Outcome
 from state.engine import is_sqlite, normal_url, open_engine
-from state.errors import DatabaseAway
+from state.errors import DatabaseAway, Overtaken
 from state.outage import is_away
 from state.writer import Writer
 
@@ -72,12 +72,17 @@ class Database:
         does nothing the second time, so it is done again when a commit's answer was lost; another one raises
         OutcomeUnknown then. Raises DatabaseAway when the database stayed away for longer than writers wait.
         """
-        return cast(T, await self._writer(thread).submit(unit, repeatable=repeatable))
+        return cast(T, await self._writer(thread).submit(unit, thread=thread, repeatable=repeatable))
 
     async def append(self, append: Append) -> int | None:
-        """The thread's inbox counter after the append is on disk; None if the fence or the head had moved."""
-        outcome: Outcome = await self._writer(append.thread).submit(append, repeatable=True)
-        return None if outcome is None else outcome.inbox
+        """The thread's inbox counter after the append is on disk; None if the fence or the head had moved.
+
+        Raises Overtaken if the run that was to end with it has to roll back; nothing was written then.
+        """
+        outcome: Outcome = await self._writer(append.thread).submit(append, repeatable=bool(append.rows))
+        if outcome == OVERTAKEN and append.end is not None:
+            raise Overtaken(append.end.run)
+        return outcome.inbox if isinstance(outcome, Appended) else None
 
     async def read(self, query: Callable[[Connection], T]) -> T:
         """The result of `query` over one snapshot. Raises DatabaseAway."""

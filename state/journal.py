@@ -142,25 +142,28 @@ class Hand:
             self._seq,
             self._digest,
             self._pending,
+            None if move is None else move.end_alone(self._run, self._now_us()),
         )
         pending, flushed_seq = self._pending, self._flushed_seq
         self._pending, self._flushed_seq = [], self._seq
-        if move is None:
-            inbox = await self._database.append(append)
-            if inbox is None:
-                await self._database.read(lambda connection: refuse_stale(connection, self._thread))
-                raise LeaseLost(self._thread.thread_id, self._thread.fence)
-        else:
-            try:
-                inbox = await self._database.write(
-                    lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us()),
-                    thread=self._thread.number,
-                    repeatable=bool(append.rows),
-                )
-            except Overtaken:
-                self._pending, self._flushed_seq = pending, flushed_seq
-                raise
-        self.inbox = inbox
+        try:
+            self.inbox = await self._append(append, move)
+        except Overtaken:
+            self._pending, self._flushed_seq = pending, flushed_seq
+            raise
+
+    async def _append(self, append: Append, move: Move | None) -> int:
+        if move is not None and append.end is None:
+            return await self._database.write(
+                lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us()),
+                thread=self._thread.number,
+                repeatable=bool(append.rows),
+            )
+        inbox = await self._database.append(append)
+        if inbox is None:
+            await self._database.read(lambda connection: refuse_stale(connection, self._thread))
+            raise LeaseLost(self._thread.thread_id, self._thread.fence)
+        return inbox
 
 
 @dataclass(frozen=True, slots=True)

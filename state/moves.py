@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from state import statements, tables
-from state.append import Append, append_batch
+from state.append import Append, Appended, End, append_batch
 from state.entry import Failure, WaitOpened
 from state.errors import LeaseLost, Overtaken, ThreadGone
 from state.ids import ExecutionId
@@ -57,6 +57,17 @@ class Move:
     fork: Fork | None = None
     tasks: tuple[NewTask, ...] = ()  #: background work that what was appended asks for
 
+    def end_alone(self, run: int, now_us: int) -> End | None:
+        """The end of the run, if it settles and nothing else moves: it can go with the appends of other threads."""
+        ending = self.ending
+        if ending is None or ending.hidden or ending.status not in SETTLED:
+            return None
+        if self.begins or self.opened or self.folded or self.superseded or self.fork or self.tasks:
+            return None
+        error = _spell(ending.failure)
+        is_failed = ending.thread_status is ThreadStatus.ERROR
+        return End(run, ending.status, ending.reason, error, ending.thread_status, error if is_failed else None, now_us)
+
 
 def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
     """One unit: append under the fence, and the rows that move along; returns the inbox counter.
@@ -67,7 +78,7 @@ def apply_move(connection: Connection, thread: Thread, append: Append, move: Mov
     it could end; the unit leaves nothing then.
     """
     (outcome,) = append_batch(connection, [append])
-    if outcome is None:
+    if not isinstance(outcome, Appended):
         refuse_stale(connection, thread)
         raise LeaseLost(thread.thread_id, thread.fence)
     if outcome.repeated:
@@ -138,7 +149,7 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
 
 
 def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
-    error = None if ending.failure is None else msgspec.json.encode(ending.failure).decode()
+    error = _spell(ending.failure)
     ended = connection.execute(
         statements.END_RUN,
         {
@@ -166,3 +177,7 @@ def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_u
             "now_us": now_us,
         },
     )
+
+
+def _spell(failure: Failure | None) -> str | None:
+    return None if failure is None else msgspec.json.encode(failure).decode()

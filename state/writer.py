@@ -31,10 +31,13 @@ _LOG = logging.getLogger("threadmark.state")
 class _Item:
     """A queued write, its waiter, and a token: who pops it decides whether the write happens."""
 
-    __slots__ = ("error", "future", "loop", "repeatable", "result", "token", "work")
+    __slots__ = ("error", "future", "loop", "repeatable", "result", "thread", "token", "work")
 
-    def __init__(self, work: Unit | Append, loop: asyncio.AbstractEventLoop, *, repeatable: bool) -> None:
+    def __init__(
+        self, work: Unit | Append, loop: asyncio.AbstractEventLoop, *, thread: int | None, repeatable: bool
+    ) -> None:
         self.work = work
+        self.thread = thread
         self.loop = loop
         self.repeatable = repeatable
         self.future: asyncio.Future[Any] = loop.create_future()
@@ -62,8 +65,8 @@ class Writer:
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
 
-    async def submit(self, work: Unit | Append, *, repeatable: bool) -> Any:
-        """The result of `work`, after its commit.
+    async def submit(self, work: Unit | Append, *, thread: int | None = None, repeatable: bool) -> Any:
+        """The result of `work`, after its commit. `thread` is the one that a unit writes, if it has to keep an order.
 
         A unit that raises is undone alone and raises here. A caller cancelled before its write began leaves nothing;
         one cancelled later waits for the commit that is on its way and is cancelled then. Raises OutcomeUnknown when
@@ -71,7 +74,7 @@ class Writer:
         """
         if self._closed:
             raise DatabaseClosed("the database is closed")
-        item = _Item(work, asyncio.get_running_loop(), repeatable=repeatable)
+        item = _Item(work, asyncio.get_running_loop(), thread=thread, repeatable=repeatable)
         self._queue.put(item)
         try:
             return await asyncio.shield(item.future)
@@ -123,7 +126,7 @@ class Writer:
                 _answer_appends(batch, commit_appends(connection, _appends(batch)))
             else:
                 with connection.begin() as transaction:
-                    for group in _runs_of_appends(batch):
+                    for group in _groups(batch):
                         _apply(connection, group)
                     committing = True
                     transaction.commit()
@@ -209,15 +212,26 @@ class Writer:
             connection.close()
 
 
-def _runs_of_appends(batch: list[_Item]) -> list[list[_Item]]:
-    """Neighbouring appends together, every unit by itself, in order."""
-    groups: list[list[_Item]] = []
+def _groups(batch: list[_Item]) -> list[list[_Item]]:
+    """Appends together, every unit by itself.
+
+    All appends go first, whatever they were queued between, and are one statement; but not before a unit for their own
+    thread that was queued earlier.
+    """
+    first: list[_Item] = []
+    groups: list[list[_Item]] = [first]
+    written: set[int | None] = set()
     for item in batch:
-        if isinstance(item.work, Append) and groups and isinstance(groups[-1][0].work, Append):
+        if not isinstance(item.work, Append):
+            written.add(item.thread)
+            groups.append([item])
+        elif item.work.thread not in written:
+            first.append(item)
+        elif isinstance(groups[-1][0].work, Append):
             groups[-1].append(item)
         else:
             groups.append([item])
-    return groups
+    return groups if first else groups[1:]
 
 
 def _appends(group: Sequence[_Item]) -> list[Append]:
