@@ -11,10 +11,11 @@ from state import receipts, statements, tables
 from state.cancel import cancel_active
 from state.errors import NotFound, NothingToResume, Refused, ThreadBusy
 from state.ids import ExecutionId, new_id
+from state.new_threads import create_thread, label_rows, thread_columns
 from state.receipts import Receipt, Reply
 from state.records import Run, RunRequest, run_of
 from state.run import CancelAction, Multitask, RunStatus, ThreadStatus
-from state.threads import create_thread, lock_thread, merge_labels
+from state.threads import lock_thread, merge_labels
 
 __all__ = ["Acceptance", "Offer", "Resume", "accept"]
 
@@ -66,8 +67,11 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     replay = receipts.look_up(connection, offer.tenant_id, offer.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
+    if (alone := _accept_alone(connection, offer, now_us)) is not None:
+        receipts.record(connection, offer.tenant_id, offer.receipt, alone, run_id=alone.run_id)
+        return Acceptance(run=alone)
     thread, is_new = _thread(connection, offer, now_us)
-    active = not is_new and connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None
+    active = not is_new and statements.ACTIVE.first(connection, {"thread": thread.number}) is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
     cancelled: tuple[str, ...] = ()
@@ -86,31 +90,53 @@ def insert_run(
     connection: Connection, offer: Offer, thread: int, thread_id: str, execution_id: ExecutionId, now_us: int
 ) -> Run:
     """The row of a new pending run."""
-    row = connection.execute(
-        statements.INSERT_RUN,
-        {
-            "run_id": new_id(now_us),
-            "tenant_id": offer.tenant_id,
-            "for_tenant": offer.tenant_id,
-            "thread": thread,
-            "execution_id": execution_id,
-            "assistant": offer.assistant,
-            "route": offer.route or offer.assistant,
-            "status": RunStatus.PENDING,
-            "multitask": offer.multitask,
-            "request": msgspec.json.encode(offer.request).decode(),
-            "metadata": json.dumps(offer.metadata, ensure_ascii=False),
-            "resumable": offer.resumable,
-            "created_at": now_us,
-            "updated_at": now_us,
-            "due_at": now_us + offer.delay_us if offer.delay_us else 0,
-            "attempts": 0,
-            "orphaned": 0,
-            "orphan_seq": 0,
-            "hidden": False,
-        },
-    ).one()
+    row = statements.INSERT_RUN.first(connection, _columns(offer, execution_id, now_us) | {"thread": thread})
     return run_of(row, thread_id)
+
+
+def _accept_alone(connection: Connection, offer: Offer, now_us: int) -> Run | None:
+    """A run on a thread of its own, where that is one statement; None where it is not, and nothing is done."""
+    if connection.dialect.name == "sqlite" or offer.thread_id is not None or offer.resume is not None:
+        return None
+    thread_id, metadata = new_id(now_us), {**(offer.thread_metadata or {}), **_labels(offer)}
+    thread = thread_columns(
+        tenant_id=offer.tenant_id,
+        thread_id=thread_id,
+        metadata=metadata,
+        now_us=now_us,
+        status=ThreadStatus.BUSY,
+        expires_at_us=offer.expires_at_us,
+    )
+    labels = label_rows(None, metadata)
+    values = _columns(offer, ExecutionId(new_id(now_us)), now_us)
+    values |= {f"thread_{name}": value for name, value in thread.items()}
+    values |= {"label_keys": [each["key"] for each in labels], "label_values": [each["value"] for each in labels]}
+    row = statements.INSERT_RUN_AND_THREAD.first(connection, values)
+    return None if row is None else run_of(row, thread_id)
+
+
+def _columns(offer: Offer, execution_id: ExecutionId, now_us: int) -> dict[str, Any]:
+    """The columns of a new pending run, but for its thread."""
+    return {
+        "run_id": new_id(now_us),
+        "tenant_id": offer.tenant_id,
+        "for_tenant": offer.tenant_id,
+        "execution_id": execution_id,
+        "assistant": offer.assistant,
+        "route": offer.route or offer.assistant,
+        "status": RunStatus.PENDING,
+        "multitask": offer.multitask,
+        "request": msgspec.json.encode(offer.request).decode(),
+        "metadata": json.dumps(offer.metadata, ensure_ascii=False),
+        "resumable": offer.resumable,
+        "created_at": now_us,
+        "updated_at": now_us,
+        "due_at": now_us + offer.delay_us if offer.delay_us else 0,
+        "attempts": 0,
+        "orphaned": 0,
+        "orphan_seq": 0,
+        "hidden": False,
+    }
 
 
 def _labels(offer: Offer) -> dict[str, Any]:
@@ -152,7 +178,7 @@ def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *
     if not offer.request.messages and offer.request.from_seq is None:
         return _last_execution(connection, thread.number) or fresh
     # Whoever answers from now on is told that the thread has moved on.
-    connection.execute(statements.SUPERSEDE, {"thread_number": thread.number})
+    statements.SUPERSEDE.count(connection, {"thread_number": thread.number})
     return fresh
 
 

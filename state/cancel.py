@@ -52,7 +52,7 @@ def cancel_active(
 
 def _ask_again(connection: Connection, thread: int) -> None:
     """Open the questions that fell away for runs that never began: nothing has moved, and nobody could answer them."""
-    if connection.execute(statements.ACTIVE, {"thread": thread}).first() is not None:
+    if statements.ACTIVE.first(connection, {"thread": thread}) is not None:
         return
     wait = tables.wait.c
     connection.execute(
@@ -65,7 +65,7 @@ def _ask_again(connection: Connection, thread: int) -> None:
 def refresh_status(connection: Connection, thread: int, now_us: int) -> None:
     """Bring a thread's status in line after its last unfinished run ended without a turn."""
     wait = tables.wait.c
-    if connection.execute(statements.ACTIVE, {"thread": thread}).first() is not None:
+    if statements.ACTIVE.first(connection, {"thread": thread}) is not None:
         return
     waiting = connection.execute(select(wait.wait_id).where(wait.thread == thread, wait.status == "open")).first()
     status = ThreadStatus.INTERRUPTED if waiting else ThreadStatus.IDLE

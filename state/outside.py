@@ -17,9 +17,10 @@ from state.ids import new_id
 from state.journal import read_entries, seal
 from state.lineage import visible
 from state.moves import Fork, Move, apply_move
+from state.new_threads import create_thread
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
-from state.threads import create_thread, get_thread
+from state.threads import get_thread
 
 __all__ = ["Update", "append_aside", "copy_thread", "update_state"]
 
@@ -39,7 +40,7 @@ def update_state(connection: Connection, change: Update, now_us: int) -> Recorde
     """Append the entry. Raises ThreadBusy while a run is unfinished, Conflict when the thread has moved meanwhile."""
     thread = change.thread
     connection.execute(statements.LOCK_THREAD, {"thread": thread.number})
-    if connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None:
+    if statements.ACTIVE.first(connection, {"thread": thread.number}) is not None:
         raise ThreadBusy(thread.thread_id)
     row = connection.execute(
         update(tables.thread)

@@ -5,6 +5,7 @@ and PostgreSQL.
 """
 
 from sqlalchemy import (
+    ARRAY,
     Boolean,
     String,
     and_,
@@ -18,10 +19,12 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.dialects import postgresql
 
 from state import tables
 from state.instants import FAR_US, database_now_us
 from state.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, greatest
+from state.prepared import Prepared
 from state.run import CancelAction, ParkReason, ThreadStatus
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "END_THREAD",
     "HEAD_SEQ",
     "INSERT_RUN",
+    "INSERT_RUN_AND_THREAD",
     "LOCK_THREAD",
     "OWN",
     "PROGRESS",
@@ -61,6 +65,8 @@ _BEGINNINGS = [
     literal_column("'step_intended'", String()),
 ]
 _UNFINISHED = [PENDING, RUNNING]
+#: Columns of a run that are empty when it is accepted.
+_UNTOUCHED = frozenset({"parked", "cancel", "reason", "error"})
 #: A run by `number`, with the `thread_id` of its thread.
 RUN = (
     select(tables.run, _thread.thread_id)
@@ -85,32 +91,70 @@ CLAIMABLE = and_(
     ),
 )
 
-#: A run is accepted. Its stamp is the next place in the fair queue: after the tenant's own pending runs, and not before
-#: the head of the queue. A tenant that floods the queue stands behind itself, and everybody else's first run stands
-#: beside its oldest one.
-INSERT_RUN = (
-    insert(tables.run)
-    .values(
-        stamp=greatest(
-            func.coalesce(
-                select(func.max(_own.c.stamp))
-                .where(_own.c.tenant_id == bindparam("for_tenant"), _own.c.status == PENDING)
-                .scalar_subquery(),
-                -1,
-            ),
-            func.coalesce(
-                select(_head.c.stamp)
-                .where(_head.c.status == PENDING, _head.c.due_at <= database_now_us())
-                .order_by(_head.c.stamp)
-                .limit(1)
-                .scalar_subquery(),
-                0,
-            )
-            - 1,
+#: The next place in the fair queue: after the tenant's own pending runs, and not before the head of the queue. A tenant
+#: that floods the queue stands behind itself, and everybody else's first run stands beside its oldest one.
+_stamp = (
+    greatest(
+        func.coalesce(
+            select(func.max(_own.c.stamp))
+            .where(_own.c.tenant_id == bindparam("for_tenant", type_=String()), _own.c.status == PENDING)
+            .scalar_subquery(),
+            -1,
+        ),
+        func.coalesce(
+            select(_head.c.stamp)
+            .where(_head.c.status == PENDING, _head.c.due_at <= database_now_us())
+            .order_by(_head.c.stamp)
+            .limit(1)
+            .scalar_subquery(),
+            0,
         )
-        + 1
+        - 1,
+    )
+    + 1
+)
+_accepted = [each for each in tables.run.c if each.name not in {"number", "thread", "stamp", *_UNTOUCHED}]
+
+#: A run is accepted.
+INSERT_RUN = Prepared(
+    insert(tables.run).values(stamp=_stamp).returning(tables.run),
+    columns=["thread", *(each.name for each in _accepted)],
+)
+
+#: Columns of a thread that a new one has no value for.
+_THREAD_EMPTY = frozenset({"number", "error", "owner"})
+_new_thread = [each for each in tables.thread.c if each.name not in _THREAD_EMPTY]
+_made = (
+    postgresql.insert(tables.thread)
+    .values({each.name: bindparam(f"thread_{each.name}", type_=each.type) for each in _new_thread})
+    .on_conflict_do_nothing()
+    .returning(_thread.number)
+    .cte("made")
+)
+_labelled = (
+    insert(tables.thread_label)
+    .from_select(
+        ["thread", "key", "value"],
+        select(
+            _made.c.number,
+            func.unnest(bindparam("label_keys", type_=ARRAY(String))),
+            func.unnest(bindparam("label_values", type_=ARRAY(String))),
+        ),
+    )
+    .returning(tables.thread_label.c.thread)
+    .cte("labelled")
+)
+
+#: On PostgreSQL: a run is accepted on a thread of its own, which is made with its labels; no row when its id is taken.
+INSERT_RUN_AND_THREAD = Prepared(
+    insert(tables.run)
+    .from_select(
+        ["thread", "stamp", *(each.name for each in _accepted)],
+        select(_made.c.number, _stamp, *(bindparam(each.name, type_=each.type) for each in _accepted)),
+        include_defaults=False,
     )
     .returning(tables.run)
+    .add_cte(_labelled)
 )
 
 #: A run's thread has got further since the run was last found without a worker.
@@ -177,7 +221,7 @@ END_THREAD = (
 )
 
 #: A thread moves on: its open approvals are asked no longer.
-SUPERSEDE = (
+SUPERSEDE = Prepared(
     update(tables.wait)
     .where(_wait.thread == bindparam("thread_number"), _wait.status == OPEN, _wait.kind == APPROVAL)
     .values(status="superseded")
@@ -194,7 +238,7 @@ OWN = (
 )
 
 #: An unfinished run of the thread.
-ACTIVE = (
+ACTIVE = Prepared(
     select(_run.number)
     .where(_run.thread == bindparam("thread"), _run.status.in_(_UNFINISHED), _run.hidden.is_(False))
     .limit(1)

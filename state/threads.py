@@ -6,24 +6,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, tuple_, update
 
-from state import chain, receipts, statements, tables
+from state import receipts, statements, tables
 from state.errors import NotFound, Refused, ThreadExists
 from state.ids import new_id
 from state.instants import to_us
-from state.lineage import ROOT
-from state.portable import insert_new
+from state.new_threads import canonical, create_thread, label_rows
 from state.receipts import Receipt, Reply
 from state.records import Thread, thread_of
-from state.run import SETTLED, ThreadStatus
+from state.run import SETTLED
 
 __all__ = [
     "SORTS",
     "ThreadFilter",
     "count_threads",
-    "create_thread",
     "delete_thread",
     "every_thread",
     "find_thread",
@@ -54,43 +51,6 @@ class ThreadFilter:
     metadata: Mapping[str, Any] | None = None
     status: str | None = None
     ids: Sequence[str] | None = None
-
-
-def create_thread(
-    connection: Connection,
-    *,
-    tenant_id: str,
-    thread_id: str,
-    metadata: Mapping[str, Any],
-    now_us: int,
-    status: ThreadStatus = ThreadStatus.IDLE,
-    expires_at_us: int | None = None,
-) -> Row[Any] | None:
-    """The row of a new thread; None when the id is taken."""
-    row = insert_new(
-        connection,
-        tables.thread,
-        {
-            "tenant_id": tenant_id,
-            "thread_id": thread_id,
-            "status": status,
-            "metadata": json.dumps(metadata, ensure_ascii=False),
-            "created_at": now_us,
-            "updated_at": now_us,
-            "state_updated_at": now_us,
-            "expires_at": expires_at_us,
-            "fence": 0,
-            "head_seq": 0,
-            "head_digest": chain.GENESIS,
-            "branch": 0,
-            "branch_count": 1,
-            "lineage": msgspec.json.encode(ROOT).decode(),
-            "inbox": 0,
-        },
-    )
-    if row is not None and metadata:
-        connection.execute(insert(tables.thread_label), _label_rows(row.number, metadata))
-    return row
 
 
 def lock_thread(connection: Connection, tenant_id: str, thread_id: str) -> Row[Any] | None:
@@ -153,23 +113,17 @@ def merge_labels(connection: Connection, row: Row[Any], metadata: Mapping[str, A
     before = json.loads(row.metadata)
     # By their JSON: to Python true is 1, and a label of the one would never become the other.
     changed = {
-        key: value
-        for key, value in metadata.items()
-        if key not in before or _canonical(before[key]) != _canonical(value)
+        key: value for key, value in metadata.items() if key not in before or canonical(before[key]) != canonical(value)
     }
     if changed:
         values["metadata"] = json.dumps({**before, **changed}, ensure_ascii=False)
-        rows, label = _label_rows(row.number, changed), tables.thread_label.c
+        rows, label = label_rows(row.number, changed), tables.thread_label.c
         connection.execute(
             delete(tables.thread_label).where(label.thread == row.number, label.key.in_([each["key"] for each in rows]))
         )
         connection.execute(insert(tables.thread_label), rows)
     if values:
         connection.execute(update(tables.thread).where(tables.thread.c.number == row.number).values(values))
-
-
-def _label_rows(thread: int, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [{"thread": thread, "key": _canonical(key), "value": _canonical(value)} for key, value in metadata.items()]
 
 
 def search_threads(
@@ -274,12 +228,6 @@ def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> S
         statement = statement.where(thread.thread_id.in_(list(chosen.ids)))
     for key, value in (chosen.metadata or {}).items():
         statement = statement.where(
-            exists().where(
-                label.thread == thread.number, label.key == _canonical(key), label.value == _canonical(value)
-            )
+            exists().where(label.thread == thread.number, label.key == canonical(key), label.value == canonical(value))
         )
     return statement
-
-
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
