@@ -69,6 +69,7 @@ def thread_columns(
         "branch_count": 1,
         "lineage": msgspec.json.encode(ROOT).decode(),
         "inbox": 0,
+        "erasures": 0,
     }
 
 
