@@ -22,7 +22,7 @@ from state.outline import Outline
 from state.records import Thread
 from state.thread_state import ThreadState
 
-__all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "Folded", "Folds", "fold_thread"]
+__all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "Folded", "Folds", "empty_fold", "fold_thread"]
 
 #: Bytes of the journals whose folds a process keeps. A fold takes about three times as much memory.
 FOLD_BYTES_MAX = 64 * 1024 * 1024
@@ -70,6 +70,11 @@ def fold_thread(connection: Connection, thread: Thread, base: Folded | None = No
     if moved is not None:
         return moved
     return _grown(thread, _rows(connection, thread, 1), ThreadState(), Outline(), 0)
+
+
+def empty_fold(thread: Thread) -> Folded:
+    """The fold of a journal that has nothing yet: no query."""
+    return _grown(thread, (), ThreadState(), Outline(), 0)
 
 
 def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | None:

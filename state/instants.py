@@ -10,6 +10,7 @@ from sqlalchemy.sql.functions import FunctionElement
 __all__ = ["FAR_US", "database_now_us", "from_us", "to_us"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 #: Later than every instant: what is due then waits for somebody to change it.
 FAR_US = 2**62
 
@@ -18,7 +19,7 @@ def to_us(instant: datetime) -> int:
     """Epoch microseconds of an aware datetime. Raises ValueError for a naive one."""
     if instant.tzinfo is None:
         raise ValueError("a naive datetime names no instant; give it a time zone")
-    return (instant - _EPOCH) // timedelta(microseconds=1)
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 def from_us(value: int) -> datetime:

@@ -17,7 +17,7 @@ from state.append import Append
 from state.database import Database
 from state.entry import Entry, Recorded, decode, encode, kind_of
 from state.errors import JournalDamaged, LeaseLost, Overtaken
-from state.folds import Folded, Folds, fold_thread
+from state.folds import Folded, Folds, empty_fold, fold_thread
 from state.lineage import Leave
 from state.moves import Move, apply_move, refuse_stale
 from state.records import Thread
@@ -188,8 +188,11 @@ class Journal:
     async def fold(self, thread: Thread) -> Folded:
         """The thread's journal folded up to the head that its row tells of; the caller may move it on.
 
-        No query for what is kept as it stands, one otherwise: for what is new, or for all of it.
+        No query for what is kept as it stands, or for a journal without entries; one otherwise: for what is new, or
+        for all of it.
         """
+        if thread.head_seq == 0:
+            return empty_fold(thread)
         kept = self.folds.find(thread)
         if kept is not None and kept.is_of(thread):
             return kept

@@ -31,7 +31,7 @@ _LOG = logging.getLogger("threadmark.state")
 class _Item:
     """A queued write, its waiter, and a token: who pops it decides whether the write happens."""
 
-    __slots__ = ("error", "future", "loop", "repeatable", "result", "thread", "token", "work")
+    __slots__ = ("error", "future", "is_answered", "loop", "repeatable", "result", "thread", "token", "work")
 
     def __init__(
         self, work: Unit | Append, loop: asyncio.AbstractEventLoop, *, thread: int | None, repeatable: bool
@@ -41,9 +41,19 @@ class _Item:
         self.loop = loop
         self.repeatable = repeatable
         self.future: asyncio.Future[Any] = loop.create_future()
+        self.is_answered = False
         self.token = [True]
         self.result: Any = None
         self.error: BaseException | None = None
+
+    async def answered(self) -> None:
+        """Wait for the answer that nobody reads any more."""
+        if not self.is_answered:
+            # The one that was waited for went with its waiter.
+            self.future = self.loop.create_future()
+            await asyncio.wait([self.future])
+        if not self.future.cancelled():
+            self.future.exception()
 
     def take(self) -> bool:
         try:
@@ -77,12 +87,10 @@ class Writer:
         item = _Item(work, asyncio.get_running_loop(), thread=thread, repeatable=repeatable)
         self._queue.put(item)
         try:
-            return await asyncio.shield(item.future)
+            return await item.future
         except asyncio.CancelledError:
             if not item.take():
-                await asyncio.wait([item.future])
-                if not item.future.cancelled():
-                    item.future.exception()
+                await item.answered()
             raise
 
     async def close(self) -> None:
@@ -265,6 +273,7 @@ def _answer(batch: list[_Item]) -> None:
 
 def _resolve(items: list[_Item]) -> None:
     for item in items:
+        item.is_answered = True
         if item.future.done():
             continue
         if item.error is not None:

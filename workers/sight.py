@@ -54,15 +54,19 @@ class Sight:
         self._is_plain = desk.compaction is None
         self.seen = Seen(())
 
+    def glance(self, journal: TurnJournal) -> bool:
+        """Whether the next request shows the transcript as it is, and nothing has to be looked up: `seen` is that."""
+        self.seen = Seen(tuple(journal.state.messages))
+        return self._is_plain
+
     async def look(self, journal: TurnJournal, action: CallModel) -> Sequence[Entry]:
         """Find what the next request shows, for `seen`. What was noted is on disk.
 
         To be recorded is at most that the thread has another view than the journal says: one that this turn made, that
         was made while the run was waiting, or that fits no longer.
         """
-        self.seen = Seen(tuple(journal.state.messages))
         service = self._desk.compaction
-        if service is None or self._is_plain:
+        if self.glance(journal) or service is None:
             return ()
         if self._agent.compaction is None and await self._desk.database.read(self._is_whole):
             self._is_plain = True

@@ -6,7 +6,6 @@ Whatever starts an effect waits until everything noted is on disk; nothing else 
 is safe: recorded steps are in the fold, so the next action is the one after them.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
@@ -34,6 +33,7 @@ from workers.desk import Desk
 from workers.effects import ModelCall, call_tool
 from workers.recalling import perform_recall
 from workers.sight import Sight
+from workers.stir import Running, Stir
 from workers.turn_journal import TurnJournal
 
 __all__ = ["ACTION_COUNT_MAX", "Turn"]
@@ -42,7 +42,6 @@ __all__ = ["ACTION_COUNT_MAX", "Turn"]
 ACTION_COUNT_MAX = 1_000_000
 _LOG = logging.getLogger("threadmark.turn")
 _Step = Coroutine[Any, Any, Sequence[Entry]]
-_Running = asyncio.Task[Sequence[Entry]]
 
 
 class Turn:
@@ -61,7 +60,7 @@ class Turn:
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._released = False
-        self._stir: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stir = Stir()
 
     @property
     def thread(self) -> int:
@@ -91,7 +90,7 @@ class Turn:
     def notice(self) -> None:
         """Something came from outside: look into the inbox now, even in the middle of an effect."""
         self._noticed = True
-        self._rouse()
+        self._stir.rouse()
 
     def look(self, inbox: int | None) -> None:
         """A sweep found the inbox counter at `inbox` (None: the thread is not held any more): take notice of news."""
@@ -102,7 +101,7 @@ class Turn:
     def release(self) -> None:
         """Let the thread go at once, and abandon the effect that runs."""
         self._released = True
-        self._rouse()
+        self._stir.rouse()
 
     async def take(self) -> None:
         """Move the run until it settles or parks, or until this worker lets go."""
@@ -113,6 +112,7 @@ class Turn:
         except LeaseLost as lost:
             _LOG.info("turn given up: %s", lost)
         finally:
+            self._stir.close()
             self._desk.feed.ended(self._run.tenant_id, self.run_id)
 
     async def _move(self, journal: TurnJournal) -> None:
@@ -159,19 +159,21 @@ class Turn:
         match action:
             case Recall():
                 step = perform_recall(self._desk, self._claim, self._agent, action)
-                await self._finish_each(journal, {asyncio.create_task(step)})
+                await self._finish_each(journal, {self._stir.begin(step)})
             case CallModel():
                 await self._call_model(journal, action)
             case Perform():
                 await self._call_tools(journal, action)
 
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
-        if not await self._finish_each(journal, {asyncio.create_task(self._sight.look(journal, action))}):
-            return
-        # Pieces of the reply are held back behind an entry that is not on disk.
-        await journal.flush()
+        if not self._sight.glance(journal):
+            looking = self._stir.begin(self._sight.look(journal, action))
+            if not await self._finish_each(journal, {looking}):
+                return
+            # Pieces of the reply are held back behind an entry that is not on disk.
+            await journal.flush()
         call = ModelCall(self._desk, self._agent, journal, action, self._sight.seen)
-        running: set[_Running] = {asyncio.create_task(call.perform())}
+        running = {self._stir.begin(call.perform())}
         if not await self._finish_each(journal, running) and self._run.cancel:
             for entry in call.cut_short():
                 journal.note(entry)
@@ -182,13 +184,14 @@ class Turn:
             tool = self._agent.tool(call.call.name)
             if tool is not None:
                 steps.append(call_tool(self._desk, self._claim, self._agent, tool, call, journal))
-        await self._finish_each(journal, {asyncio.create_task(step) for step in steps})
+        await self._finish_each(journal, {self._stir.begin(step) for step in steps})
 
-    async def _finish_each(self, journal: TurnJournal, running: set[_Running]) -> bool:
+    async def _finish_each(self, journal: TurnJournal, running: set[Running]) -> bool:
         """Note what each step came to as it ends, journaled each; False when the turn was stopped before the last."""
         try:
             while running:
-                done, running = await self._next_done(journal, running)
+                done = await self._stir.next_ended(running, self._time_left_s(journal))
+                running = running - done
                 for task in done:
                     for entry in task.result():
                         journal.note(entry)
@@ -202,13 +205,6 @@ class Turn:
         finally:
             await abandon(running)
 
-    async def _next_done(self, journal: TurnJournal, running: set[_Running]) -> tuple[set[_Running], set[_Running]]:
-        """The steps that ended; none when something stirred, or the run's time is up."""
-        waiting: list[asyncio.Future[Any]] = [*running, self._stir]
-        done, _ = await asyncio.wait(waiting, timeout=self._time_left_s(journal), return_when=asyncio.FIRST_COMPLETED)
-        ended = {task for task in running if task in done}
-        return ended, running - ended
-
     def _time_left_s(self, journal: TurnJournal) -> float:
         execution = journal.state.execution
         if execution is None:
@@ -219,8 +215,7 @@ class Turn:
     async def _has_to_stop(self, journal: TurnJournal) -> bool:
         if self._released:
             return True
-        if self._stir.done():
-            self._stir = asyncio.get_running_loop().create_future()
+        self._stir.came = False
         await self._look(journal)
         return self._run.cancel is not None or self._time_left_s(journal) <= 0
 
@@ -237,10 +232,6 @@ class Turn:
         self._run = inbox.run
         fold_answers(journal, inbox.answers)
         return True
-
-    def _rouse(self) -> None:
-        if not self._stir.done():
-            self._stir.set_result(None)
 
     async def _settle(self, journal: TurnJournal, action: Settle) -> None:
         journal.note(
