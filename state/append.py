@@ -10,16 +10,32 @@ A run's end travels with its last append: the same UPDATE lets the thread go, an
 On PostgreSQL a batch is one statement and one round trip; on SQLite a few prepared statements in one transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from sqlalchemy import Connection
 
 from state import append_statements as sql
+from state.binary_arrays import BigInts, Blobs, Ints, Texts
 
 __all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "commit_appends"]
 
+#: What `Append.rows` and `End` are made of.
+_ROW_COLUMNS: tuple[Callable[[Iterable[Any]], Any], ...] = (
+    BigInts,
+    BigInts,
+    Ints,
+    BigInts,
+    BigInts,
+    BigInts,
+    Texts,
+    Blobs,
+    Blobs,
+    Blobs,
+)
+_END_COLUMNS: tuple[Callable[[Iterable[Any]], Any], ...] = (BigInts, Texts, Texts, Texts, Texts, Texts, BigInts)
+_NO_END = (None,) * len(_END_COLUMNS)
 #: What an append comes to whose run may not end: it was asked to roll back.
 OVERTAKEN: Final = "overtaken"
 
@@ -35,6 +51,19 @@ class End:
     thread_status: str
     thread_error: str | None
     now_us: int
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """All of it, in order."""
+        return (
+            self.run,
+            self.status,
+            self.reason,
+            self.error,
+            self.thread_status,
+            self.thread_error,
+            self.now_us,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +151,10 @@ def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
     outcomes: list[Outcome] = []
     with driver.cursor() as cursor:
         for group in _one_of_each_thread(appends):
-            heads = [(a.thread, a.fence, a.expected_seq, a.head_seq, a.head_digest) for a in group]
-            rows = list(zip(*(row for each in group for row in each.rows), strict=True)) or [()] * 10
             if any(each.end is not None for each in group):
-                moved = _append_and_end(driver, cursor, group, heads, rows)
+                moved = _append_and_end(driver, cursor, group)
             else:
-                cursor.execute(sql.ADVANCE_AND_INSERT, [list(column) for column in (*zip(*heads, strict=True), *rows)])
+                cursor.execute(sql.ADVANCE_AND_INSERT, [*_heads(group), *_rows(group)])
                 moved = dict(cursor.fetchall())
             for each in group:
                 inbox = moved.get(each.thread)
@@ -139,25 +166,37 @@ def _append_postgresql(driver: Any, appends: Sequence[Append]) -> list[Outcome]:
     return outcomes
 
 
-def _append_and_end(
-    driver: Any, cursor: Any, group: Sequence[Append], heads: list[tuple[Any, ...]], rows: list[tuple[Any, ...]]
-) -> dict[int, int]:
+def _append_and_end(driver: Any, cursor: Any, group: Sequence[Append]) -> dict[int, int]:
     """The threads that moved, with their inbox counters; some of their runs end.
 
     The locks come first, in a statement of their own and the same round trip: what the second one sees of other runs
     and of cancellations is then younger than the locks, and nobody changes it before the commit.
     """
-    values = [head + _end_values(each.end) for head, each in zip(heads, group, strict=True)]
+    ending = BigInts([each.thread for each in group if each.end is not None])
     with driver.pipeline():
-        driver.execute(sql.LOCK, [[each.thread for each in group if each.end is not None]])
-        cursor.execute(sql.ADVANCE_INSERT_AND_END, [list(column) for column in (*zip(*values, strict=True), *rows)])
+        driver.execute(sql.LOCK, [ending])
+        cursor.execute(sql.ADVANCE_INSERT_AND_END, [*_heads(group), *_ends(group), *_rows(group)])
     return dict(cursor.fetchall())
 
 
-def _end_values(end: End | None) -> tuple[Any, ...]:
-    if end is None:
-        return (None,) * 7
-    return (end.run, end.status, end.reason, end.error, end.thread_status, end.thread_error, end.now_us)
+def _heads(group: Sequence[Append]) -> list[Any]:
+    return [
+        BigInts([each.thread for each in group]),
+        BigInts([each.fence for each in group]),
+        BigInts([each.expected_seq for each in group]),
+        BigInts([each.head_seq for each in group]),
+        Blobs([each.head_digest for each in group]),
+    ]
+
+
+def _ends(group: Sequence[Append]) -> list[Any]:
+    ends = [_NO_END if each.end is None else each.end.values for each in group]
+    return [kind(column) for kind, column in zip(_END_COLUMNS, zip(*ends, strict=True), strict=True)]
+
+
+def _rows(group: Sequence[Append]) -> list[Any]:
+    columns = list(zip(*(row for each in group for row in each.rows), strict=True)) or [()] * len(_ROW_COLUMNS)
+    return [kind(column) for kind, column in zip(_ROW_COLUMNS, columns, strict=True)]
 
 
 def _one_of_each_thread(appends: Sequence[Append]) -> list[list[Append]]:

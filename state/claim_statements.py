@@ -19,6 +19,7 @@ from sqlalchemy import (
     case,
     exists,
     func,
+    literal_column,
     or_,
     select,
     update,
@@ -107,11 +108,12 @@ def _claim(orphan: CTE, due: CTE) -> Prepared:
     before = thread.alias("before")
     return Prepared(
         select(
-            *(taken.c[each.name].label(f"run_{each.name}") for each in run.c),
-            *(each.label(f"thread_{each.name}") for each in held.c),
-            taken.c.was_orphan,
+            # Not column by column: the driver keeps no statement of more than 4,096 characters.
+            literal_column("taken.*"),
+            literal_column("held.*"),
             or_(before.c.fence != held.c.fence - 1, exists().where(_wait.thread == held.c.number)).label("may_lack"),
         )
+        .select_from(taken)
         .join(held, held.c.number == taken.c.thread)
         .join(before, before.c.number == held.c.number)
         .order_by(taken.c.was_orphan.desc(), case((taken.c.was_orphan, 0), else_=taken.c.stamp), taken.c.number)

@@ -211,7 +211,8 @@ def _claims(connection: Connection, rows: list[tuple[Any, ...]]) -> list[Claim]:
     """The claims behind what PostgreSQL's one statement took."""
     if not rows:
         return []
-    runs, threads = [_RUN_ROW(row[:_WIDTH]) for row in rows], [thread_of(_THREAD_ROW(row[_WIDTH:-2])) for row in rows]
+    runs = [_RUN_ROW(row[:_WIDTH]) for row in rows]
+    threads = [thread_of(_THREAD_ROW(row[_WIDTH + 1 : -1])) for row in rows]
     lacking = {each.number: each.thread_id for each, row in zip(threads, rows, strict=True) if row[-1]}
     answers = _unfolded(connection, lacking) if lacking else []
     return [
@@ -219,7 +220,7 @@ def _claims(connection: Connection, rows: list[tuple[Any, ...]]) -> list[Claim]:
             run=run_of(run, thread.thread_id),
             thread=thread,
             answers=tuple(each for each in answers if each.thread == thread.number),
-            was_orphan=row[-2],
+            was_orphan=row[_WIDTH],
         )
         for run, thread, row in zip(runs, threads, rows, strict=True)
     ]
