@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, RootTransaction
 
 from state import append_statements as sql
 from state.binary_arrays import BigInts, Blobs, Ints, Texts
 
-__all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "commit_appends"]
+__all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "begin_units", "commit_appends"]
 
 #: What `Append.rows` and `End` are made of.
 _ROW_COLUMNS: tuple[Callable[[Iterable[Any]], Any], ...] = (
@@ -116,12 +116,17 @@ def commit_appends(connection: Connection, appends: Sequence[Append]) -> list[Ou
             raise
         return outcomes
     # Outside a transaction block a statement commits by itself: no BEGIN and no COMMIT to wait for.
-    driver.autocommit = True
-    try:
-        return _append_postgresql(driver, appends)
-    finally:
-        if not driver.closed:
-            driver.autocommit = False
+    if not driver.autocommit:
+        driver.autocommit = True
+    return _append_postgresql(driver, appends)
+
+
+def begin_units(connection: Connection) -> RootTransaction:
+    """A transaction for units, whatever was committed on the connection before."""
+    driver: Any = connection.connection.driver_connection
+    if connection.dialect.name != "sqlite" and driver.autocommit:
+        driver.autocommit = False
+    return connection.begin()
 
 
 def _append_sqlite(driver: Any, appends: Sequence[Append]) -> list[Outcome]:

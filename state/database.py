@@ -61,6 +61,11 @@ class Database:
         return sum(writer.commit_count for writer in self._writers)
 
     @property
+    def writer_count(self) -> int:
+        """Connections that write."""
+        return len(self._writers)
+
+    @property
     def connection_count_max(self) -> int:
         """The most connections that this object holds at once."""
         return len(self._writers) + self._reader_count

@@ -62,6 +62,10 @@ class Prepared:
         cursor.close()
         return changed
 
+    def text(self, dialect: Dialect) -> str:
+        """What is spoken to a database of this dialect."""
+        return (self._texts.get(dialect.name) or self._compile(dialect))[0]
+
     def _run(self, connection: Connection, values: Mapping[str, Any]) -> Any:
         dialect = connection.dialect
         text, constants = self._texts.get(dialect.name) or self._compile(dialect)

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-from state.append import Append, Outcome, append_batch, commit_appends
+from state.append import Append, Outcome, append_batch, begin_units, commit_appends
 from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
 from state.outage import is_away, is_passing
 
@@ -133,7 +133,7 @@ class Writer:
                 committing = True
                 _answer_appends(batch, commit_appends(connection, _appends(batch)))
             else:
-                with connection.begin() as transaction:
+                with begin_units(connection) as transaction:
                     for group in _groups(batch):
                         _apply(connection, group)
                     committing = True
@@ -167,7 +167,7 @@ class Writer:
                     committing = True
                     (item.result,) = commit_appends(connection, [item.work])
                 else:
-                    with connection.begin() as transaction:
+                    with begin_units(connection) as transaction:
                         _apply(connection, [item])
                         committing = True
                         transaction.commit()

@@ -74,8 +74,8 @@ async def test_a_conversation_is_recorded_entry_by_entry(store: Store, tmp_path:
         assert (await store.run(run)).status is RunStatus.SUCCESS
 
 
-async def test_a_sequential_step_costs_one_commit_and_a_turn_one_read(store: Store, tmp_path: Path) -> None:
-    """Result and next intent travel together; n steps are n commits, and one for the end; the journal is read once."""
+async def test_a_sequential_step_costs_one_commit_and_a_new_thread_no_read(store: Store, tmp_path: Path) -> None:
+    """Result and next intent travel together; n steps are n commits, and one for the end."""
     replies = [Reply("Next.", [("act", {"amount": number})]) for number in range(10)]
     async with open_stage(store, tmp_path, [*replies, DONE], [a_tool(Effect.ONCE, "ok")]) as stage:
         run = await stage.say("hello")
@@ -86,7 +86,7 @@ async def test_a_sequential_step_costs_one_commit_and_a_turn_one_read(store: Sto
 
         commits, reads = store.database.commit_count - commits, store.database.read_count - reads
         steps = len(await stage.told(run, ModelReplied)) + len(await stage.told(run, ToolReturned))
-        assert (steps, commits, reads) == (21, 22, 1)
+        assert (steps, commits, reads) == (21, 22, 0)
         assert (await store.run(run)).status is RunStatus.SUCCESS
 
 

@@ -1,0 +1,252 @@
+"""Ends of runs share a batch with everybody's appends; each fails alone, and the round trips do not grow with them."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
+from sqlalchemy import Connection, make_url, text
+
+from state import (
+    CancelAction,
+    Claim,
+    Ending,
+    Hand,
+    LeaseLost,
+    Move,
+    Overtaken,
+    RunSettled,
+    RunStatus,
+    ThreadStatus,
+    TurnStarted,
+    cancel_runs,
+    claim,
+    claim_statements,
+    get_run,
+    statements,
+)
+from state.prepared import Prepared
+from tests.conformance.store import ROUTES, Store
+from tests.waiting import wait_until
+
+RUN_COUNT = 6
+SETTLES = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+Begun = tuple[Claim, Hand]
+
+
+class Gate:
+    """A unit that keeps its writer busy until the gate is opened."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.opened = threading.Event()
+
+    def __call__(self, _connection: Connection) -> None:
+        self.entered.set()
+        assert self.opened.wait(10), "nobody opened the gate"
+
+
+async def together(store: Store, *writes: Callable[[], Awaitable[Any]]) -> list[Any]:
+    """What each write came to; each writer finds them in one batch."""
+    gates = [Gate(), Gate()]
+    busy = [asyncio.create_task(store.database.write(gate, thread=number)) for number, gate in enumerate(gates)]
+    if store.url.startswith("sqlite"):
+        # One writer: the second gate waits behind the first.
+        gates[1].opened.set()
+    await wait_until(
+        lambda: all(gate.entered.is_set() or gate.opened.is_set() for gate in gates), description="busy writers"
+    )
+    tasks = [asyncio.ensure_future(write()) for write in writes]
+    await asyncio.sleep(0)
+    for gate in gates:
+        gate.opened.set()
+    await asyncio.gather(*busy)
+    return await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def settling(begun: Begun) -> Callable[[], Awaitable[None]]:
+    """The end of a run, with its last entry."""
+    claimed, hand = begun
+
+    async def settle() -> None:
+        hand.note(RunSettled(run_id=claimed.run.run_id, status="success"))
+        await hand.flush(SETTLES)
+
+    return settle
+
+
+def stepping(begun: Begun) -> Callable[[], Awaitable[None]]:
+    """One more entry."""
+
+    async def step() -> None:
+        begun[1].note(TurnStarted(worker_id="w", attempt=2))
+        await begun[1].flush()
+
+    return step
+
+
+async def test_runs_end_in_one_batch_and_each_fails_alone(store: Store) -> None:
+    """A stale holder and a run that has to roll back are refused and leave nothing; their neighbours end."""
+    begun = [await store.begun(f"run {number}") for number in range(RUN_COUNT)]
+    ended, rolled_back, stale, waited_for, stepped = begun[0], begun[1], begun[2], begun[3], begun[4]
+    number, run_id = rolled_back[0].thread.number, rolled_back[0].run.run_id
+    await store.write(
+        lambda connection: cancel_runs(connection, number, CancelAction.ROLLBACK, store.now_us(), run_ids=[run_id])
+    )
+    stale_hand = Hand(store.database, _before(stale[0]), run=stale[0].run.number, now_us=store.now_us)
+    later = await store.accept(thread_id=waited_for[0].thread.thread_id)
+
+    outcomes = await together(
+        store,
+        settling(ended),
+        settling(rolled_back),
+        settling((stale[0], stale_hand)),
+        settling(waited_for),
+        stepping(stepped),
+    )
+
+    assert [type(each) for each in outcomes] == [type(None), Overtaken, LeaseLost, type(None), type(None)]
+    entries = [len(await store.entries(claimed.thread.number)) for claimed, _ in begun]
+    assert entries == [3, 2, 2, 3, 3, 2]
+    statuses = [(await store.run(claimed.run)).status for claimed, _ in begun]
+    done, going = RunStatus.SUCCESS, RunStatus.RUNNING
+    assert statuses == [done, going, going, done, going, going]
+    threads = [await store.seen(claimed.thread) for claimed, _ in begun]
+    assert [each.owner is None for each in threads] == [True, False, False, True, False, False]
+    assert threads[0].status is ThreadStatus.IDLE
+    # Another run of it waits: the thread is not idle between the two.
+    assert threads[3].status is ThreadStatus.BUSY
+    assert [each.run.run_id for each in await store.claim()] == [later.run_id]
+    for claimed, _ in begun:
+        assert await store.journal.verify(claimed.thread) == []
+
+
+def _before(claimed: Claim) -> Any:
+    """The thread as a holder has it whose lease was taken from it."""
+    return type(claimed.thread)(
+        **{name: getattr(claimed.thread, name) for name in claimed.thread.__slots__}
+        | {"fence": claimed.thread.fence - 1}
+    )
+
+
+async def test_an_append_waits_for_an_earlier_unit_of_its_own_thread(store: Store) -> None:
+    """Appends go first in a batch, but the order of one thread's writes stays."""
+    first, second = await store.begun("one"), await store.begun("two")
+    seen: dict[int, RunStatus] = {}
+
+    def looking(begun: Begun) -> Callable[[], Awaitable[None]]:
+        run, thread = begun[0].run, begun[0].thread.number
+
+        def unit(connection: Connection) -> None:
+            seen[thread] = get_run(connection, run.tenant_id, run.run_id).status
+
+        return lambda: store.database.write(unit, thread=thread)
+
+    await together(store, looking(first), settling(first), settling(second), looking(second))
+
+    assert seen == {first[0].thread.number: RunStatus.RUNNING, second[0].thread.number: RunStatus.SUCCESS}
+
+
+async def test_the_end_of_many_runs_is_one_commit(store: Store) -> None:
+    """For each writer: their last entries, their runs and their threads travel together."""
+    begun = [await store.begun(f"run {number}") for number in range(RUN_COUNT)]
+    before = store.database.commit_count
+
+    outcomes = await together(store, *(settling(each) for each in begun))
+
+    assert outcomes == [None] * RUN_COUNT
+    # Two for the gates, which kept the writers busy.
+    assert store.database.commit_count - before <= 4
+
+
+class Statements:
+    """How many statements the driver was given."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        execute = psycopg.Cursor.execute
+
+        def counted(cursor: Any, *arguments: Any, **options: Any) -> Any:
+            self.count += 1
+            return execute(cursor, *arguments, **options)
+
+        monkeypatch.setattr(psycopg.Cursor, "execute", counted)
+
+    async def of(self, write: Awaitable[Any]) -> int:
+        """How many the write took."""
+        before = self.count
+        await write
+        return self.count - before
+
+
+@pytest.fixture
+async def postgresql_store(postgresql_state_url: str) -> Any:
+    """A store on PostgreSQL alone: the other database has no round trips."""
+    store = Store.open(postgresql_state_url)
+    yield store
+    await store.database.close()
+
+
+async def test_what_a_turn_writes_takes_few_statements(
+    postgresql_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One to accept a run on a new thread, one to claim it, one for an append; and two for the ends of any number of
+    runs in a batch: the locks, and what moves.
+    """
+    store = postgresql_store
+    for _ in range(4):
+        await store.begun("each writer has its connection")
+    spoken = Statements(monkeypatch)
+
+    assert await spoken.of(store.accept("hello")) == 1
+    assert await spoken.of(store.claim()) == 1
+    claimed, hand = await store.begun()
+    hand.note(TurnStarted(worker_id="w", attempt=2))
+    assert await spoken.of(hand.flush()) == 1
+    assert await spoken.of(settling((claimed, hand))()) == 2
+    many = [await store.begun(f"run {number}") for number in range(4 * RUN_COUNT)]
+    before = spoken.count
+    assert await together(store, *(settling(each) for each in many)) == [None] * len(many)
+    assert spoken.count - before == 2 * store.database.writer_count
+
+
+def test_the_driver_keeps_every_statement_of_a_turn() -> None:
+    """Its cache has a bound of 4,096 characters; a longer one would be taken apart again at every turn."""
+    dialect = make_url("postgresql+psycopg://").get_dialect()()
+    for name, statement in [*vars(claim_statements).items(), *vars(statements).items()]:
+        if isinstance(statement, Prepared):
+            assert len(statement.text(dialect)) <= MAX_CACHED_STATEMENT_LENGTH, name
+
+
+def test_statuses_that_an_index_names_are_written_into_the_statements() -> None:
+    """A bound one would take the index away from the plan that PostgreSQL keeps: every claim would read the table."""
+    dialect = make_url("postgresql+psycopg://").get_dialect()()
+    claim, accept = claim_statements.CLAIM.text(dialect), statements.INSERT_RUN.text(dialect)
+
+    assert "run.status = 'pending'" in claim
+    assert "run.status = 'running'" in claim
+    assert "own.status = 'pending'" in accept
+    assert "head.status = 'pending'" in accept
+
+
+async def test_no_claim_reads_a_whole_table(postgresql_store: Store) -> None:
+    """Not even with the plans of the first minute, which were made while the tables were empty."""
+    store = postgresql_store
+    for _ in range(12):
+        await settling(await store.begun())()
+    await store.accept("hello")
+
+    def scans(connection: Connection) -> int:
+        found = text(
+            "SELECT coalesce(sum(seq_scan), 0) FROM pg_stat_xact_user_tables WHERE relname IN ('run', 'thread')"
+        )
+        return int(connection.execute(found).scalar_one())
+
+    def claimed(connection: Connection) -> tuple[int, int]:
+        before = scans(connection)
+        return len(claim(connection, "worker-1", ROUTES, 100)), scans(connection) - before
+
+    assert [await store.write(claimed) for _ in range(2)] == [(1, 0), (0, 0)]
