@@ -66,7 +66,7 @@ def append_aside(connection: Connection, thread: Thread, entry: Entry, now_us: i
     The caller has locked the thread. What it was read for from outside stays as true as it was.
     """
     # The entries of a run stand together: whoever follows one takes what comes between them for its end.
-    if connection.execute(statements.ACTIVE, {"thread": thread.number}).first() is not None:
+    if statements.ACTIVE.first(connection, {"thread": thread.number}) is not None:
         return None
     row = connection.execute(
         update(tables.thread)
