@@ -103,7 +103,7 @@ async def test_writes_that_lock_each_other_are_both_done(url: str) -> None:
 
     await asyncio.gather(
         database.write(lambda connection: count_up(connection, "left", "right", between=meet), thread=0),
-        database.write(lambda connection: count_up(connection, "right", "left", between=meet), thread=1),
+        database.write(lambda connection: count_up(connection, "right", "left", between=meet)),
     )
 
     assert await database.read(counts) == {"left": 2, "right": 2}
