@@ -197,13 +197,16 @@ async def report(url: str, turns: dict[str, TurnOf], bench: Bench) -> None:
     for name, turn in turns.items():
         await asyncio.sleep(1.0)
         before = await commits(connection), await wal_bytes(connection)
-        count = 256 if name.startswith(("raw", "journal")) else 96
+        count = 256 if name.startswith(("raw", "journal", "whole")) else 96
+        used_s = time.process_time()
         rates[name] = await rate(turn, count)
+        used_s = time.process_time() - used_s
         await asyncio.sleep(1.0)
         done = await commits(connection) - before[0], await wal_bytes(connection) - before[1]
         print(
             f"{name:16} one turn {alone[name] * 1e3:7.1f} ms, {alone[name] / base:5.2f} x raw;"
-            f" {CONCURRENT_COUNT} at once {rates[name]:7.1f} turns/s, {rates[name] / rates['raw asyncpg']:.3f} x raw;"
+            f" {CONCURRENT_COUNT} at once {rates[name]:7.1f} turns/s, {rates[name] / rates['raw asyncpg']:.3f} x raw,"
+            f" {used_s / count * 1e3:.2f} ms of this process's CPU a turn;"
             f" {done[0] / count / STEP_COUNT:5.2f} commits and {done[1] / count / STEP_COUNT:6.0f} log bytes a step"
         )
     best = max(rates["DBOS"], rates["LangGraph sync"])
