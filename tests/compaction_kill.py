@@ -1,6 +1,6 @@
 """A compaction that is killed at the n-th point, and the recovery after it. Run as a program of its own.
 
-    python -m tests.compaction_kill URL FIRST STEP
+    python -m tests.compaction_kill URL FIRST STEP [ROUNDS]
 
 Points are each statement, each commit, and each call of the model before and after it. Every point has a thread of its
 own: a child compacts it and is killed by SIGKILL at its point, a second one says what it finds, a third one goes on.
@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -130,23 +131,31 @@ def forked(url: str, act: Callable[[Compacting], Awaitable[dict[str, Any]]]) -> 
     return status, json.loads(said or b"{}")
 
 
-def main() -> None:
-    """Kill at every `step`-th point from `first` on."""
-    url, first, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    engine = open_engine(url, write=True)
-    migrate_state(engine)
-    migrate(engine)
-    engine.dispose()
-    for fatal in range(first, POINT_COUNT_MAX, step):
-        name = f"thread-{fatal}"
+def kill_in_turn(url: str, number: int, points: range) -> None:
+    """Kill at each of the points, until the compaction has no more of them."""
+    for fatal in points:
+        name = f"thread-{number}-{fatal}"
         _, before = forked(url, lambda work, name=name: talk(work, name))  # type: ignore[misc]
         status, said = forked(url, lambda work, name=name, fatal=fatal: compact(work, name, Counter(fatal)))  # type: ignore[misc]
         if not os.WIFSIGNALED(status):
             print(json.dumps({"before": before, "end": said}), flush=True)
             return
         _, found = forked(url, lambda work, name=name: look(work, name))  # type: ignore[misc]
+        begun = time.monotonic()
         _, after = forked(url, lambda work, name=name: compact(work, name, Counter(0)))  # type: ignore[misc]
+        after["seconds"] = time.monotonic() - begun
         print(json.dumps({"point": fatal, "before": before, "found": found, "recovered": after}), flush=True)
+
+
+def main() -> None:
+    """Kill at every `step`-th point from `first` on, in so many rounds."""
+    url, first, step, *rounds = sys.argv[1], *map(int, sys.argv[2:])
+    engine = open_engine(url, write=True)
+    migrate_state(engine)
+    migrate(engine)
+    engine.dispose()
+    for number in range(rounds[0] if rounds else 1):
+        kill_in_turn(url, number, range(first, POINT_COUNT_MAX, step))
 
 
 if __name__ == "__main__":

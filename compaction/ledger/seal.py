@@ -100,7 +100,7 @@ def verify_rows(rows: Sequence[Row], previous_root: str, root: str) -> None:
         if row.named or (row.status is Status.ERASED and not row.salt):
             if row.text or row.canon != row.digest or row.altered_to or row.superseded_by:
                 raise LedgerDamaged(f"{row.unit} {row.row_id} gave its words up and has some")
-            if row.aside and row.salt and _aside(row, row.salt).split(".")[1] != row.aside.split(".")[1]:
+            if row.aside and row.salt and _aside(row, row.salt).partition(".")[2] != row.aside.partition(".")[2]:
                 raise LedgerDamaged(f"the promotion of {row.unit} {row.row_id}")
             continue
         if row.digest != content_digest(row.salt, row.canon, row.text):
