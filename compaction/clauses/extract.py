@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 
 from compaction.atoms.language import guess_language
 from compaction.clauses.clause import Clause, ClauseClass
-from compaction.clauses.forms import ENDINGS, NEGATION, POLITE_REQUEST, Ending
+from compaction.clauses.forms import ENDINGS, NEGATION, POLAR, POLITE_REQUEST, Ending
 from compaction.clauses.leads import cues_by_place
 from compaction.clauses.sentences import sentences
 from compaction.clauses.telling import TELLING
 
-__all__ = ["clause_form", "extract_clauses", "is_negative", "lowered"]
+__all__ = ["clause_form", "extract_clauses", "is_negative", "lowered", "without_polarity"]
 
 #: Who wins where a sentence has cues of several classes.
 _STRENGTH = (
@@ -113,6 +113,11 @@ def clause_form(written: str) -> str:
 def is_negative(text: str) -> bool:
     """Whether the text denies or forbids."""
     return bool(NEGATION.search(lowered(text)))
+
+
+def without_polarity(text: str) -> str:
+    """The form of the text, without the words that say which way it goes and without blanks."""
+    return clause_form(POLAR.sub(" ", lowered(text))).replace(" ", "")
 
 
 def lowered(text: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from compaction.clauses.clause import ClauseClass
 from compaction.wordlead import word_lead, words
 
-__all__ = ["ENDINGS", "NEGATION", "POLITE_REQUEST", "Ending"]
+__all__ = ["ENDINGS", "NEGATION", "POLAR", "POLITE_REQUEST", "Ending"]
 
 
 class Ending(NamedTuple):
@@ -256,4 +256,17 @@ NEGATION = re.compile(
     # "Without exception" denies nothing.
     + r"(?![a-z0-9_ß-ɏ])(?! (?:exception|excepci|ausnahme))"
     + r"|\b(?:hands off|finger weg)\b|[不没未勿禁别无]|ない|ません|なし|ず[、。に]|禁止"
+)
+#: All that says which way a sentence goes: without it, a rule and its opposite are the same words.
+POLAR = re.compile(
+    NEGATION.pattern.replace("ない|ません", "(?:し|では|て)?ないで?(?:ください)?|てはいけません|ません", 1)
+    + "|"
+    + word_lead(
+        words("""
+    always anybody everybody anyone everyone allowed permitted must may should do jeder jede alle alles immer erlaubt
+    gestattet darf dürfen muss müssen mit toujours permis permise autorisé faut doit siempre permitido permitida todos
+    cualquiera debe deben
+    """)
+    )
+    + r"(?![a-z0-9_ß-ɏ])|可以|允许|必须|不?要|请|得|(?:し)?てください|んで(?:ください)?|ください|許可|する(?=こと)"
 )

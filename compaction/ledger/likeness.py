@@ -7,7 +7,7 @@ from heapq import nlargest
 from math import ceil
 
 from compaction.atoms import Atom
-from compaction.clauses import clause_form, is_negative
+from compaction.clauses import clause_form, is_negative, without_polarity
 from compaction.ledger.evidence import Passage
 from compaction.ledger.rows import Place
 from compaction.wording import content_words, grams
@@ -18,6 +18,7 @@ GRAMS_KEPT = 0.8  #: share of a clause's runs of four characters that one senten
 WORDS_KEPT = 0.7  #: share of a clause's content words that one sentence has
 WORDS_FLOOR = 0.6  #: with less in common, runs of characters are not compared
 FLIP_WORDS_KEPT = 0.85  #: a flip is a hard word to say: it needs more in common
+FLIP_GRAMS_KEPT = 0.75  #: of what is left of both without "not", "must" and "may"
 _CANDIDATES_MAX = 5
 
 
@@ -40,6 +41,7 @@ class Likeness:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
+    text: str
     place: Place
     words: frozenset[str]
     grams: frozenset[str]
@@ -60,6 +62,7 @@ class SummarySentences:
     def _add(self, passage: Passage, start: int, end: int) -> None:
         text = passage.text[start:end]
         sentence = _Sentence(
+            text,
             passage.place(start, end),
             content_words(text),
             grams(clause_form(text)),
@@ -80,7 +83,7 @@ class SummarySentences:
         verdicts = [
             Likeness(verdict, sentence.place)
             for share, sentence in candidates
-            if (verdict := _verdict(sentence, share, runs, values, negative=negative))
+            if (verdict := _verdict(sentence, text, share, runs, values, negative=negative))
         ]
         return min(verdicts, key=lambda likeness: list(Verdict).index(likeness.verdict), default=None)
 
@@ -103,6 +106,7 @@ def _values(atoms: Iterable[Atom]) -> frozenset[tuple[str, str]]:
 
 def _verdict(
     sentence: _Sentence,
+    text: str,
     words_shared: float,
     runs: frozenset[str],
     values: frozenset[tuple[str, str]],
@@ -110,10 +114,17 @@ def _verdict(
     negative: bool,
 ) -> Verdict | None:
     runs_shared = len(runs & sentence.grams) / len(runs)
+    if sentence.negative != negative:
+        is_same = max(words_shared, runs_shared) >= FLIP_WORDS_KEPT or _is_opposite(text, sentence.text)
+        return Verdict.FLIPPED if is_same else None
     if words_shared < WORDS_KEPT and runs_shared < GRAMS_KEPT:
         return None
-    if sentence.negative != negative:
-        return Verdict.FLIPPED if max(words_shared, runs_shared) >= FLIP_WORDS_KEPT else None
     if not values <= sentence.atoms:
         return Verdict.OTHER_VALUE if sentence.atoms - values else None
     return Verdict.SAME if runs_shared >= GRAMS_KEPT else Verdict.PARAPHRASE
+
+
+def _is_opposite(text: str, other: str) -> bool:
+    """Whether two sentences that go different ways are about the same."""
+    runs = grams(without_polarity(text))
+    return len(runs & grams(without_polarity(other))) >= FLIP_GRAMS_KEPT * len(runs)

@@ -1,5 +1,6 @@
 """What compactions took away comes back, word for word: over both databases."""
 
+import random
 import re
 
 import msgspec
@@ -45,6 +46,30 @@ async def test_ten_levels_come_back_byte_for_byte(compacting: Compacting) -> Non
     for level in range(LEVEL_COUNT):
         await compacting.service.views.activate(TENANT, "thread-1", str(done[level].view_id))
         assert await compacting.render_hash() == hashes[level + 1]
+
+
+@pytest.mark.parametrize("count", [12, pytest.param(10_000, marks=pytest.mark.soak)])
+async def test_restores_in_any_order_are_byte_identical(compacting: Compacting, count: int) -> None:
+    """From any of ten levels down to any other, undone, and the undo undone: each time the very bytes (G8)."""
+    await compacting.thread(turns=LEVEL_COUNT + 3)
+    hashes, done = [await compacting.render_hash()], []
+    for level in range(LEVEL_COUNT):
+        policy = msgspec.structs.replace(POLICY, keep_last_turns=LEVEL_COUNT + 1 - level)
+        done.append(await compacting.compact(policy=policy))
+        hashes.append(await compacting.render_hash())
+    chance, views = random.Random(20_261_130), compacting.service.views
+
+    for _ in range(count):
+        high = chance.randint(1, LEVEL_COUNT)
+        low = chance.randrange(high)
+        await views.activate(TENANT, "thread-1", str(done[high - 1].view_id))
+        assert await compacting.render_hash() == hashes[high]
+        restored = await views.restore(TENANT, done[low].compaction_id)
+        assert await compacting.render_hash() == hashes[low]
+        undone = await views.undo(TENANT, "thread-1", restored.view.view_id)
+        assert await compacting.render_hash() == hashes[high]
+        await views.undo(TENANT, "thread-1", undone.view.view_id)
+        assert await compacting.render_hash() == hashes[low]
 
 
 async def test_what_was_said_since_stays_through_ten_levels(compacting: Compacting) -> None:
