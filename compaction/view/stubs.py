@@ -18,8 +18,9 @@ __all__ = [
     "trust_of",
 ]
 
-#: Marks that open or close one of our blocks; inside of quoted text they are made harmless.
-_FENCE = re.compile(r"<(?=/?\s?(?:compacted|reference|pinned|transcript)\b)", re.IGNORECASE)
+#: Marks that open or close one of our blocks, or a turn in the templates of some models' servers; inside of quoted
+#: text they are made harmless.
+_FENCE = re.compile(r"<(?=/?\s?(?:compacted|reference|pinned|transcript)\b|\|[a-z_]{1,40}\|>)", re.IGNORECASE)
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069\u200e\u200f]")
 NAME_MAX = 64
 

@@ -198,3 +198,30 @@ async def test_a_code_point_cut_in_two_is_joined() -> None:
     assert reply.text == "a😀b\ufffd\ufffd"
     assert deltas == ["a", "😀b", "\ufffd", "\ufffd"]
     assert reply.cuts == (1, 2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {**USAGE, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 6}},
+        {**USAGE, "prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 1},
+        {**USAGE, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 1},
+        {**USAGE, "queue_time": 0.1, "prompt_time": 0.2, "total_time": 0.3},
+    ],
+    ids=["details", "hits and misses", "read and created", "times"],
+)
+async def test_cached_and_hidden_tokens_count_once(usage: dict[str, Any]) -> None:
+    """Servers say in four shapes what of the totals was cached or thought; the totals hold it already (G20)."""
+    reply, _ = await reply_to([chunk({"content": "a"}), chunk({}, "stop", usage=usage)])
+
+    assert reply.usage == Usage(input_tokens=5, output_tokens=7)
+
+
+async def test_a_usage_that_is_told_with_every_chunk_is_not_added_up() -> None:
+    """Some servers tell the totals so far each time: the last ones are the reply's (G20)."""
+    so_far = [{"prompt_tokens": 5, "completion_tokens": count, "total_tokens": 5 + count} for count in (1, 3, 7)]
+    reply, _ = await reply_to(
+        [*(chunk({"content": "a"}, usage=each) for each in so_far), chunk({}, "stop", usage=so_far[-1])]
+    )
+
+    assert reply.usage == Usage(input_tokens=5, output_tokens=7)
