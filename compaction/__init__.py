@@ -62,6 +62,7 @@ from compaction.policy import Policy
 from compaction.promotion import Promotion
 from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
 from compaction.recall import DropQuery, Recalled, recall_dropped
+from compaction.recalling import PinSuggestion, Recalls
 from compaction.records import (
     WHOLE_VIEW,
     Cause,
@@ -80,7 +81,9 @@ from compaction.records import (
 from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.service import Compactions, Preview
 from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+from compaction.store.outlooks import Outlook
 from compaction.store.purses import open_purse, purse_spent
+from compaction.store.recalls import DropRecall
 from compaction.store.rows import forget_threads
 from compaction.store.views import erased_in, read_standing
 from compaction.summary import (
@@ -143,6 +146,7 @@ __all__ = [
     "Drop",
     "DropFilter",
     "DropQuery",
+    "DropRecall",
     "DropSource",
     "Drops",
     "Expanded",
@@ -161,11 +165,13 @@ __all__ = [
     "MessageCounter",
     "NothingToUndo",
     "Order",
+    "Outlook",
     "Part",
     "PartAnalysis",
     "PartKind",
     "PartRole",
     "Pin",
+    "PinSuggestion",
     "Place",
     "Plan",
     "PlanOutdated",
@@ -182,6 +188,7 @@ __all__ = [
     "QueuedPromotion",
     "Reason",
     "Recalled",
+    "Recalls",
     "Refusal",
     "RefusalReason",
     "Refused",

@@ -9,6 +9,7 @@ from compaction.erasing import ErasedCounts, erase_entries
 from compaction.expanding import Segments
 from compaction.looking import Drops
 from compaction.policies import Policies
+from compaction.recalling import Recalls
 from compaction.retention import hash_words
 from compaction.service import Compactions
 from compaction.store import orders
@@ -35,6 +36,7 @@ class CompactionService:
         self.views = Views(database, self.compactions.count_message, now)
         self.drops = Drops(database, count, self.compactions.count_message)
         self.segments = Segments(database, self.compactions.count_message)
+        self.recalls = Recalls(database, self.compactions.count_message, now)
         self.policies = Policies(database, now)
 
     async def verify(self, tenant_id: str, compaction_id: str) -> LedgerCheck:

@@ -13,7 +13,7 @@ from compaction.ledger import Status, erase_rows, totals_of
 from compaction.loading import Loaded, MessageCounter, load_numbered
 from compaction.records import Compaction
 from compaction.source import SourceEntry
-from compaction.store import erasures, orders, replies, rows, views
+from compaction.store import erasures, orders, recalls, replies, rows, views
 from compaction.summary import TokenCounter
 from compaction.view import Segment
 
@@ -72,6 +72,10 @@ def _erase_rows(connection: Connection, done: Compaction, erased: frozenset[int]
     before = rows.read_rows(connection, done.compaction_id)
     after = erase_rows(before, erased)
     changed = {number: row for number, (old, row) in enumerate(zip(before, after, strict=True)) if old is not row}
+    # By the names that they had: an erased row is named by its digest.
+    gone = [before[number].row_id for number in changed]
+    if gone:
+        recalls.forget_recalls(connection, done.compaction_id, gone)
     if changed:
         rows.put_rows(connection, done.compaction_id, changed)
         connection.execute(

@@ -22,7 +22,8 @@ from compaction.performing import Performance, draft
 from compaction.plan import Plan, Refusal, Situation, plan_compaction
 from compaction.proposal import Aborted, Proposal
 from compaction.records import Compaction, CompactionStatus, Order, Trigger
-from compaction.store import orders
+from compaction.store import orders, outlooks
+from compaction.store.outlooks import Outlook
 from compaction.summary import Summariser, TokenCounter
 from state import Database, KeyReused, NotFound, get_thread, new_id, to_us
 
@@ -174,6 +175,18 @@ class Compactions:
             lambda connection: orders.list_keyed(
                 connection, tenant_id, prefix, after_key=after_key, count_max=count_max
             )
+        )
+
+    async def keep_outlook(self, job_id: str, thread: int, outlook: Outlook) -> None:
+        """Keep what a dry run of a job found of a thread."""
+        await self.database.write(
+            lambda connection: outlooks.put_outlook(connection, job_id, thread, outlook), repeatable=True
+        )
+
+    async def outlooks(self, job_id: str, *, after_id: str = "", count_max: int = 50) -> list[Outlook]:
+        """What a dry run of a job found, in the order of the threads' ids."""
+        return await self.database.read(
+            lambda connection: outlooks.list_outlooks(connection, job_id, after_id=after_id, count_max=count_max)
         )
 
     async def unfinished(self, count_max: int = 100) -> list[Compaction]:

@@ -5,10 +5,12 @@ Instants are epoch microseconds, documents are JSON in bytes (so every code poin
 removed by `forget_threads`.
 """
 
-from typing import Any, cast
+from typing import cast
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, Table, Text, UniqueConstraint, text
+from sqlalchemy import Column, Index, Table, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
+
+from compaction.columns import BIG, METADATA, Row, big, document, long_text, thread_key
 
 __all__ = [
     "METADATA",
@@ -17,48 +19,25 @@ __all__ = [
     "compaction",
     "erasure",
     "ledger_row",
+    "outlook",
     "policy",
     "promotion",
     "purse",
+    "recall",
     "reply",
     "segment",
     "standing",
     "view",
 ]
 
-METADATA = MetaData()
-_BIG = BigInteger().with_variant(Integer, "sqlite")
-
-
-def _big(default: int | None = 0) -> Any:
-    return Field(default=default, sa_column=Column(_BIG, nullable=default is None, default=default))
-
-
-def _thread_key() -> Any:
-    return Field(sa_column=Column(_BIG, primary_key=True, autoincrement=False))
-
-
-def _text() -> Any:
-    return Field(sa_column=Column(Text, nullable=False))
-
-
-def _bytes(*, nullable: bool = False) -> Any:
-    return Field(default=None, sa_column=Column(LargeBinary, nullable=nullable))
-
-
-class Row(SQLModel):
-    """Base of all rows of compaction."""
-
-    metadata = METADATA
-
 
 class StandingRow(Row, table=True):
     """Which view a thread has, and the root of its last ledger. Moved by compare-and-set of `version` alone."""
 
     __tablename__ = "compaction_standing"
-    thread: int = _thread_key()
+    thread: int = thread_key()
     view_id: str
-    version: int = _big()
+    version: int = big()
     ledger_root: str
 
 
@@ -68,16 +47,16 @@ class ViewRow(Row, table=True):
     __tablename__ = "compaction_view"
     __table_args__ = (Index("compaction_view_of_thread", "thread", "version"),)
     view_id: str = Field(primary_key=True)
-    thread: int = _big()
-    version: int = _big()
+    thread: int = big()
+    version: int = big()
     parent_id: str | None = None
     compaction_id: str | None = None
     cause: str
     requested_by: str
-    head_seq: int = _big()
-    ledgers: bytes = _bytes()  #: ids of the compactions that are in effect in it, oldest first
-    items: bytes = _bytes()
-    created_at: int = _big()
+    head_seq: int = big()
+    ledgers: bytes = document()  #: ids of the compactions that are in effect in it, oldest first
+    items: bytes = document()
+    created_at: int = big()
 
 
 class SegmentRow(Row, table=True):
@@ -86,10 +65,10 @@ class SegmentRow(Row, table=True):
     __tablename__ = "compaction_segment"
     __table_args__ = (Index("compaction_segment_of_thread", "thread"),)
     segment_id: str = Field(primary_key=True)
-    thread: int = _big()
+    thread: int = big()
     compaction_id: str
     signature: str
-    body: bytes = _bytes()
+    body: bytes = document()
 
 
 class CompactionRow(Row, table=True):
@@ -114,35 +93,35 @@ class CompactionRow(Row, table=True):
     )
     compaction_id: str = Field(primary_key=True)
     tenant_id: str
-    thread: int = _big()
+    thread: int = big()
     key: str  #: idempotency key
     request_digest: str
     status: str
     trigger: str
     requested_by: str
     summariser: str
-    policy: bytes = _bytes()
-    base_tokens: int = _big()
+    policy: bytes = document()
+    base_tokens: int = big()
     purse_id: str | None = None
-    cost: int | None = _big(None)  #: picos, with what is set aside for a call; NULL: its model has no price
-    plan: bytes | None = _bytes(nullable=True)
+    cost: int | None = big(None)  #: picos, with what is set aside for a call; NULL: its model has no price
+    plan: bytes | None = document(nullable=True)
     signature: str = ""
     branch: int = 0
-    head_seq: int = _big()
-    from_seq: int = _big()
-    to_seq: int = _big()
-    tokens_before: int = _big()
-    tokens_after: int = _big()
-    floor_tokens: int = _big()
-    prompt_tokens: int = _big()
-    output_tokens: int = _big()
+    head_seq: int = big()
+    from_seq: int = big()
+    to_seq: int = big()
+    tokens_before: int = big()
+    tokens_after: int = big()
+    floor_tokens: int = big()
+    prompt_tokens: int = big()
+    output_tokens: int = big()
     shown_ratio: float = 0.0
     strategy: str | None = None
-    totals: bytes | None = _bytes(nullable=True)
-    rejections: bytes | None = _bytes(nullable=True)
-    critical_dropped: int = _big()
-    introduced: int = _big()
-    ordinal: int = _big()  #: place in the thread's chain of ledgers, from 1; 0 before the commit
+    totals: bytes | None = document(nullable=True)
+    rejections: bytes | None = document(nullable=True)
+    critical_dropped: int = big()
+    introduced: int = big()
+    ordinal: int = big()  #: place in the thread's chain of ledgers, from 1; 0 before the commit
     prev_ledger_root: str = ""
     ledger_root: str = ""
     extractor_version: int = 0
@@ -153,11 +132,11 @@ class CompactionRow(Row, table=True):
     attempts: int = 0
     holder: str | None = None
     worker_id: str | None = None  #: in whose name it is held; with its lease the hold ends
-    held_until: int = _big()
-    created_at: int = _big()
-    updated_at: int = _big()
-    committed_at: int | None = _big(None)
-    words_gone_at: int | None = _big(None)  #: when the words of its ledger became digests
+    held_until: int = big()
+    created_at: int = big()
+    updated_at: int = big()
+    committed_at: int | None = big(None)
+    words_gone_at: int | None = big(None)  #: when the words of its ledger became digests
 
 
 class LedgerRow(Row, table=True):
@@ -174,17 +153,17 @@ class LedgerRow(Row, table=True):
     number: int = Field(primary_key=True)
     row_id: str
     tenant_id: str
-    thread: int = _big()
+    thread: int = big()
     unit: str
     cls: str
     status: str
     reason: str | None = None
     role: str | None = None
     critical: bool = False
-    first_seq: int = _big()
-    last_seq: int = _big()
-    folded: str = _text()
-    body: bytes = _bytes()
+    first_seq: int = big()
+    last_seq: int = big()
+    folded: str = long_text()
+    body: bytes = document()
 
 
 class PromotionRow(Row, table=True):
@@ -198,23 +177,23 @@ class PromotionRow(Row, table=True):
     promotion_id: str = Field(primary_key=True)
     compaction_id: str
     tenant_id: str
-    thread: int = _big()
+    thread: int = big()
     status: str
-    body: bytes = _bytes()
+    body: bytes = document()
     attempts: int = 0
-    due_at: int = _big()
+    due_at: int = big()
     memory_id: str | None = None
     error: str | None = Field(default=None, sa_column=Column(Text))
-    created_at: int = _big()
+    created_at: int = big()
 
 
 class AnalysisRow(Row, table=True):
     """What was found in a message, by extractor version and content; a thread keeps its own, so that it can go."""
 
     __tablename__ = "compaction_analysis"
-    thread: int = _thread_key()
+    thread: int = thread_key()
     key: str = Field(primary_key=True)
-    found: bytes = _bytes()
+    found: bytes = document()
 
 
 class ReplyRow(Row, table=True):
@@ -224,16 +203,16 @@ class ReplyRow(Row, table=True):
     __table_args__ = (Index("compaction_reply_of_thread", "thread"),)
     compaction_id: str = Field(primary_key=True)
     key: str = Field(primary_key=True)
-    thread: int = _big()
-    reply: bytes = _bytes()
+    thread: int = big()
+    reply: bytes = document()
 
 
 class ErasureRow(Row, table=True):
     """A message that was erased: its place and who spoke, and nothing that was said."""
 
     __tablename__ = "compaction_erasure"
-    thread: int = _thread_key()
-    seq: int = Field(sa_column=Column(_BIG, primary_key=True, autoincrement=False))
+    thread: int = thread_key()
+    seq: int = Field(sa_column=Column(BIG, primary_key=True, autoincrement=False))
     message: int = Field(primary_key=True)
     role: str
 
@@ -245,9 +224,9 @@ class PolicyRow(Row, table=True):
     tenant_id: str = Field(primary_key=True)
     name: str = Field(primary_key=True)
     version: int = Field(primary_key=True)
-    policy: bytes | None = _bytes(nullable=True)
+    policy: bytes | None = document(nullable=True)
     requested_by: str
-    created_at: int = _big()
+    created_at: int = big()
 
 
 class PurseRow(Row, table=True):
@@ -256,8 +235,33 @@ class PurseRow(Row, table=True):
     __tablename__ = "compaction_purse"
     purse_id: str = Field(primary_key=True)
     tenant_id: str
-    total: int | None = _big(None)
-    spent: int = _big()
+    total: int | None = big(None)
+    spent: int = big()
+
+
+class RecallRow(Row, table=True):
+    """A dropped unit that somebody asked for again: which, when, how and who, and none of its words."""
+
+    __tablename__ = "compaction_recall"
+    __table_args__ = (Index("compaction_recall_of_thread", "thread", "at"),)
+    key: str = Field(primary_key=True)  #: the same recall is noted once, however often it is repeated
+    thread: int = big()
+    compaction_id: str
+    row_id: str
+    how: str
+    requested_by: str
+    at: int = big()
+
+
+class OutlookRow(Row, table=True):
+    """What a dry run of a job found of a thread: figures, and no words."""
+
+    __tablename__ = "compaction_outlook"
+    __table_args__ = (Index("compaction_outlook_of_thread", "thread"),)
+    job_id: str = Field(primary_key=True)
+    thread_id: str = Field(primary_key=True)
+    thread: int = big()
+    body: bytes = document()
 
 
 def _table(model: type[SQLModel]) -> Table:
@@ -275,6 +279,8 @@ reply = _table(ReplyRow)
 erasure = _table(ErasureRow)
 policy = _table(PolicyRow)
 purse = _table(PurseRow)
+recall = _table(RecallRow)
+outlook = _table(OutlookRow)
 
 #: Tables whose rows go when their thread goes.
-OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing)
+OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing, recall, outlook)

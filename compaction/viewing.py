@@ -12,7 +12,7 @@ from compaction.ledger import Source
 from compaction.loading import Loaded, MessageCounter, load_numbered, load_thread
 from compaction.records import Cause, Compaction, KeptView
 from compaction.restore import restore_all, restore_drops, restore_range
-from compaction.store import orders, rows, views
+from compaction.store import orders, recalls, rows, views
 from compaction.view import Rendered, Segment, View, ViewDiff, diff_views, render
 from compaction.view.items import live_seqs
 from state import Database, NotFound, ViewAct, get_thread, new_id, to_us
@@ -109,7 +109,14 @@ class Views:
                 raise NotFound("Drop", drop_id)
             spans.append(drop.row.sources[0])
         view = restore_drops(loaded.view.view, self._new_id(), spans, loaded.entries)
-        return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned")
+        now_us = to_us(self._now())
+
+        def note(connection: Connection) -> None:
+            for drop_id in drop_ids:
+                key = f"{view.view_id}/{drop_id}"
+                recalls.add_recall(connection, key, done.thread, drop_id, "restored", requested_by, now_us)
+
+        return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned", alongside=note)
 
     async def pin(self, tenant_id: str, thread_id: str, spans: Sequence[Source], *, requested_by: str = "") -> KeptView:
         """Pin spans of entries that a summary stands for, word for word. A pin stays through later compactions.
@@ -145,7 +152,14 @@ class Views:
         return await self._move(loaded, view, earlier.ledgers, requested_by, "activated")
 
     async def _move(
-        self, loaded: Loaded, view: View, ledgers: tuple[str, ...], requested_by: str, act: ViewAct = "restored"
+        self,
+        loaded: Loaded,
+        view: View,
+        ledgers: tuple[str, ...],
+        requested_by: str,
+        act: ViewAct = "restored",
+        *,
+        alongside: Callable[[Connection], None] | None = None,
     ) -> KeptView:
         render(view, loaded.entries, await self._segments(loaded.thread.number, view))
         move = ViewMove(
@@ -157,7 +171,13 @@ class Views:
             now=self._now(),
             act=act,
         )
-        return await self._database.write(lambda connection: move_view(connection, move), thread=loaded.thread.number)
+
+        def unit(connection: Connection) -> KeptView:
+            if alongside is not None:
+                alongside(connection)
+            return move_view(connection, move)
+
+        return await self._database.write(unit, thread=loaded.thread.number)
 
     async def _read(
         self, tenant_id: str, thread_id: str, view_id: str | None

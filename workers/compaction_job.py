@@ -27,6 +27,7 @@ from state import NotFound, Thread, ThreadFilter, count_threads, search_threads,
 from state.tasks import Task
 from workers.chore import ChoreContext
 from workers.compacting import add_compaction_task, perform, service_of, summariser_of
+from workers.compaction_outlook import outlook_of
 from workers.desk import Desk
 
 __all__ = ["COMPACT_MANY", "JobPayload", "JobProgress", "compact_many", "key_prefix"]
@@ -193,7 +194,9 @@ async def _compact(desk: Desk, task: Task, job: JobPayload, thread: Thread) -> _
     )
     if job.dry_run:
         summariser = summariser_of(desk, job.summariser)
-        return _previewed(await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, desk.price))
+        preview = await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, desk.price)
+        await compactions.keep_outlook(task.task_id, thread.number, outlook_of(preview, thread.thread_id))
+        return _previewed(preview)
     ordered, _ = await compactions.begin(task.tenant_id, thread.thread_id, order)
     for _ in range(BUSY_COUNT_MAX):
         done = await perform(desk, ordered.compaction_id, job.summariser)

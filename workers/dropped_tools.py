@@ -28,10 +28,20 @@ class DroppedHand:
     service: CompactionService
     tenant_id: str
     thread_id: str
+    agent: str
 
-    async def search(self, query: DropQuery) -> Sequence[FoundDrop]:
-        """The best answers among what the thread's view does not show."""
-        return await self.service.drops.search_thread(self.tenant_id, self.thread_id, query)
+    async def search(self, query: DropQuery, key: str) -> Sequence[FoundDrop]:
+        """The best answers among what the thread's view does not show, noted once for each `key`."""
+        found = await self.service.drops.search_thread(self.tenant_id, self.thread_id, query)
+        await self.service.recalls.note(
+            self.tenant_id,
+            self.thread_id,
+            [each.drop_id for each in found],
+            "agent",
+            requested_by=f"agent {self.agent}",
+            key=key,
+        )
+        return found
 
     async def expand(self, summary_id: str, budget_tokens: int, from_seq: int) -> Expanded:
         """The entries of a summary of the thread. Raises NotFound."""
@@ -69,7 +79,7 @@ async def _recall_dropped(
         limit=limit,
         budget_tokens=budget_tokens,
     )
-    return {"about": DATA, "answers": [_shown(each) for each in await hand.search(asked)]}
+    return {"about": DATA, "answers": [_shown(each) for each in await hand.search(asked, context.idempotency_key)]}
 
 
 async def _expanded(hand: DroppedHand, summary_id: str, budget_tokens: int, from_seq: int) -> dict[str, Any]:

@@ -158,7 +158,7 @@ async def call_tool(
         now=desk.now,
         dropped=None
         if desk.compaction is None
-        else DroppedHand(desk.compaction, claim.run.tenant_id, claim.thread.thread_id),
+        else DroppedHand(desk.compaction, claim.run.tenant_id, claim.thread.thread_id, agent.name),
         memory=hand_of(desk, claim, agent, journal.state),
     )
     began_us = desk.now_us()

@@ -23,8 +23,9 @@ from app.resources import Resources
 from app.sse.framing import HEARTBEAT, frame
 from app.sse.live import LiveResponse
 from app.wire.compaction_jobs import NewCompactionJob, ShownJob
+from app.wire.compaction_outlooks import outlook_to_wire
 from app.wire.compactions import ShownCompaction
-from compaction import SummariserKind, open_purse
+from compaction import Order, SummariserKind, Trigger, open_purse
 from state import NotFound, Reply, new_id
 from state.receipts import look_up, record
 from state.task_pauses import pause_task, resume_task
@@ -37,7 +38,7 @@ from state.tasks import (
     get_task,
     list_tasks,
 )
-from workers.compaction_job import COMPACT_MANY, key_prefix
+from workers.compaction_job import COMPACT_MANY, JobPayload, key_prefix
 
 __all__ = ["ROUTES", "JobPage", "JobThreads"]
 
@@ -143,10 +144,25 @@ async def list_job_threads(
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> JobThreads:
-    """The compactions of the job, one for each thread it came to; a dry run has none."""
+    """The compactions of the job, one for each thread it came to; those of a dry run are what it found."""
     job = await _job(resources, caller, job_id)
     listing = Listing(caller.tenant_id, "compaction-job-threads", {"job_id": job.task_id})
     after = "" if cursor is None else str(sealer.open(cursor, listing).position[0])
+    payload = msgspec.convert(job.payload, JobPayload)
+    if payload.dry_run:
+        seen = await service_of(resources).compactions.outlooks(job.task_id, after_id=after, count_max=limit + 1)
+        order = Order(
+            key="",
+            policy=payload.policy,
+            trigger=Trigger.BULK,
+            summariser=payload.summariser,
+            requested_by=payload.requested_by,
+        )
+        end = seen[limit - 1].thread_id if len(seen) > limit else None
+        return JobThreads(
+            items=[outlook_to_wire(each, order) for each in seen[:limit]],
+            next=None if end is None else sealer.seal(Cursor((end,)), listing),
+        )
     found = await service_of(resources).compactions.keyed(
         caller.tenant_id, key_prefix(job.task_id), after_key=after, count_max=limit + 1
     )

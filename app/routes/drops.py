@@ -14,6 +14,7 @@ from app.pages import PAGE_SIZE, CursorText, PageSize
 from app.path_ids import uuid_of
 from app.wire.drops import ShownDrop, ShownFound, ShownOrigin
 from compaction import DropFilter, DropQuery, FoundDrop, Status
+from state import new_id
 
 __all__ = ["ROUTES", "DropPage", "Found"]
 
@@ -153,7 +154,13 @@ async def open_drop(
     drop_id: FromPath[str], caller: given.Caller, resources: given.Resources, context: Context = 2
 ) -> ShownOrigin:
     """A drop in its place: the messages that say it, and their neighbours, as they were when it was dropped."""
-    return ShownOrigin.of(await service_of(resources).drops.source(caller.tenant_id, drop_id.lower(), context=context))
+    service = service_of(resources)
+    found = await service.drops.source(caller.tenant_id, drop_id.lower(), context=context)
+    key, by = new_id(resources.wired.now_us()), f"key:{caller.key_id}"
+    await service.recalls.note(
+        caller.tenant_id, found.thread_id, [found.drop.drop_id], "opened", requested_by=by, key=key
+    )
+    return ShownOrigin.of(found)
 
 
 def _asked(

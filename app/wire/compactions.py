@@ -32,6 +32,7 @@ __all__ = [
     "Restoration",
     "ShownCompaction",
     "ShownRejection",
+    "StatusName",
     "policy_of",
 ]
 

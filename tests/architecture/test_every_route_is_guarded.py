@@ -102,6 +102,8 @@ TENANT_TESTS = {
     "POST /threads/{thread_id}/pins": COMPACTION_TEST,
     "GET /drops/{drop_id}/source": COMPACTION_TEST,
     "GET /compaction-policies/{name}": POLICY_TEST,
+    "GET /threads/{thread_id}/drops/recalls": COMPACTION_TEST,
+    "GET /threads/{thread_id}/pins/suggestions": COMPACTION_TEST,
     "POST /threads/{thread_id}/segments/{segment_id}/expand": COMPACTION_TEST,
     "GET /compaction-policies/{name}/versions": VERSIONS_TEST,
     "PUT /compaction-policies/{name}": POLICY_TEST,

@@ -91,13 +91,19 @@ async def test_a_job_compacts_every_thread_once(running: Running) -> None:
 
 
 async def test_a_dry_run_changes_no_thread(running: Running) -> None:
-    """It tells what would be won."""
+    """It tells what would be won, thread by thread, as a dry run of each alone does."""
     (thread_id,) = await threads(running, 1)
     async with running.http() as http:
         done = await becomes(http, await begun(http, dry_run=True), "done")
 
         assert done["progress"]["outcomes"] == {"would_commit": 1}
         assert done["progress"]["tokens_after"] < done["progress"]["tokens_before"]
+        (planned,) = (await http.get(f"{JOBS}/{done['job_id']}/threads")).json()["items"]
+        alone = (await http.post(f"/threads/{thread_id}/compactions", json={"policy": POLICY, "dry_run": True})).json()
+        # The summary bears an id, and ids differ by a few tokens.
+        own = {name: planned[name] for name in ("tokens_after", "trigger", "requested_by")}
+        assert planned == {**alone, **own}
+        assert (own["trigger"], own["tokens_after"]) == ("bulk", done["progress"]["tokens_after"])
         assert (await http.get(f"/threads/{thread_id}/compactions")).json()["items"] == []
 
 

@@ -30,6 +30,8 @@ ROUTES: list[tuple[str, str, dict[str, Any]]] = [
     ("GET", "/threads/{thread_id}/drops", {"params": {"q": "budget"}}),
     ("POST", "/threads/{thread_id}/pins", {"json": {"spans": [{"seq": 3, "start": 0, "end": 1}]}}),
     ("GET", "/drops/{drop_id}/source", {}),
+    ("GET", "/threads/{thread_id}/drops/recalls", {}),
+    ("GET", "/threads/{thread_id}/pins/suggestions", {}),
 ]
 
 

@@ -1,0 +1,51 @@
+"""What a dry run tells of one thread: the figures of its preview."""
+
+from compaction import CompactionStatus, Outlook, Preview, totals_of
+
+__all__ = ["outlook_of"]
+
+
+def outlook_of(preview: Preview, thread_id: str) -> Outlook:
+    """The figures, without a word of the thread."""
+    plan, made, refusal = preview.plan, preview.proposal, preview.refusal
+    if refusal is not None:
+        return Outlook(
+            thread_id=thread_id,
+            status=str(CompactionStatus.REFUSED),
+            tokens_before=refusal.tokens_before,
+            tokens_after=refusal.tokens_before,
+            floor_tokens=refusal.floor_tokens,
+            error_code=str(refusal.reason),
+        )
+    if plan is None:
+        raise AssertionError("what is not refused is planned")
+    leaving = plan.covered or plan.masked
+    covers, before, floor = (leaving[0], leaving[-1]), plan.tokens_before, plan.floor_tokens
+    if made is None:
+        rejections = preview.aborted.rejections if preview.aborted is not None else ()
+        return Outlook(
+            thread_id=thread_id,
+            status=str(CompactionStatus.ABORTED),
+            covers=covers,
+            tokens_before=before,
+            tokens_after=before,
+            floor_tokens=floor,
+            rejections=tuple((each.strategy, str(each.reason), each.detail) for each in rejections),
+        )
+    rows = made.ledger.rows
+    return Outlook(
+        thread_id=thread_id,
+        status=str(CompactionStatus.PLANNED),
+        strategy=made.strategy,
+        covers=covers,
+        tokens_before=before,
+        tokens_after=made.tokens_after,
+        floor_tokens=floor,
+        prompt_tokens=made.prompt_tokens,
+        output_tokens=made.output_tokens,
+        shown_ratio=made.ledger.shown_ratio,
+        totals={unit: dict(counts) for unit, counts in totals_of(rows).items()},
+        critical_dropped=sum(row.critical and row.status == "dropped" for row in rows),
+        introduced=sum(row.status == "introduced" for row in rows),
+        rejections=tuple((each.strategy, str(each.reason), each.detail) for each in made.rejections),
+    )
