@@ -11,10 +11,9 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from app.path_ids import BadId, uuid_of
-from app.standing import stand
 from app.wire.memories import ShownSource, source_to_wire
 from memory import Evidence, quote_hash
-from state import Line, NotFound, Thread, from_us, get_thread, read_lines
+from state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines
 from workers.messages import text_of
 
 __all__ = ["OpenedEntry", "OpenedSource", "open_sources"]
@@ -107,7 +106,7 @@ def _quoted(
     origin = source.origin
     wanted = origin.message_ref
     if thread.thread_id not in texts:
-        texts[thread.thread_id] = {each.id: text_of(each) for each in stand(connection, thread).state.messages}
+        texts[thread.thread_id] = {each.id: text_of(each) for each in fold_thread(connection, thread).state.messages}
     known = texts[thread.thread_id] or {}
     said = dict(_messages(line.payload))
     text = known.get(wanted) if wanted in known else said.get(wanted) if wanted is not None else _only(said)

@@ -7,15 +7,13 @@ from sqlalchemy import Connection
 
 from app.wire.states import Moment, metadata_of
 from state import (
+    Folds,
     NotFound,
-    Origin,
     Recorded,
-    RunStarted,
     Thread,
     ThreadState,
     Wait,
     checkpoint_id_of,
-    fold,
     get_thread,
     list_waits,
     read_entries,
@@ -23,7 +21,6 @@ from state import (
     read_leaves,
     seq_of_checkpoint,
     transcripts,
-    visible,
 )
 
 __all__ = ["Question", "Standing", "at_checkpoint", "history", "position_seq", "stand"]
@@ -34,7 +31,6 @@ class Standing:
     """A thread now. `moment` is None before anything was said."""
 
     thread: Thread
-    entries: Sequence[Recorded]
     state: ThreadState
     moment: Moment | None
 
@@ -49,29 +45,31 @@ class Question:
     metadata: Mapping[str, object] | None = None
 
 
-def stand(connection: Connection, thread: Thread) -> Standing:
-    """The thread as its head stands: one query for the entries, one for the open questions."""
-    entries = read_entries(connection, thread.number)
-    state = fold(visible(entries, thread.lineage))
+def stand(connection: Connection, thread: Thread, folds: Folds) -> Standing:
+    """The thread as its head stands: a query for what nobody folded yet, if any, and one for the open questions."""
+    folded = folds.read(connection, thread)
+    state = folded.state
     position = state.position
     if position is None:
-        return Standing(thread=thread, entries=entries, state=state, moment=None)
+        return Standing(thread=thread, state=state, moment=None)
     open_waits = {wait.wait_id: wait for wait in list_waits(connection, thread.number, status="open")}
     moment = Moment(
         position=position,
         messages=state.messages,
         waits=[open_waits[call.wait_id] for call in state.open_waits if call.wait_id in open_waits],
         failure=state.failure,
-        origin=_origin_of(entries, position.run),
+        origin=folded.outline.origin_of(position.run),
     )
-    return Standing(thread=thread, entries=entries, state=state, moment=moment)
+    return Standing(thread=thread, state=state, moment=moment)
 
 
-def at_checkpoint(connection: Connection, tenant_id: str, thread_id: str, checkpoint_id: str | None) -> Moment | None:
+def at_checkpoint(
+    connection: Connection, folds: Folds, tenant_id: str, thread_id: str, checkpoint_id: str | None
+) -> Moment | None:
     """What the checkpoint names; without one the present, which is None before anything was said. Raises NotFound."""
     thread = get_thread(connection, tenant_id, thread_id)
     if checkpoint_id is None:
-        return stand(connection, thread).moment
+        return stand(connection, thread, folds).moment
     found = history(connection, thread, Question(limit=1, exactly=checkpoint_id))
     if not found:
         raise NotFound("Checkpoint", checkpoint_id)
@@ -124,10 +122,3 @@ def _by_position(waits: Sequence[Wait], asked: Mapping[str, int]) -> dict[int, l
         if wait.wait_id in asked:
             found.setdefault(asked[wait.wait_id], []).append(wait)
     return found
-
-
-def _origin_of(entries: Sequence[Recorded], run: int | None) -> Origin | None:
-    if run is None:
-        return None
-    started = (each.entry for each in entries if each.run == run)
-    return next((Origin(each.run_id, each.assistant) for each in started if isinstance(each, RunStarted)), None)

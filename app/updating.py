@@ -9,6 +9,7 @@ from app.request import BodyRefused
 from app.standing import Standing, position_seq, stand
 from app.wire.messages import Revision, check_calls
 from state import (
+    Folds,
     Fork,
     NotFound,
     Recorded,
@@ -26,6 +27,7 @@ from state import (
     kind_of,
     list_runs,
     list_waits,
+    read_entries,
     read_history,
     read_leaves,
     update_state,
@@ -52,7 +54,9 @@ class Wish:
     by: str
 
 
-def update_thread(connection: Connection, tenant_id: str, thread_id: str, wish: Wish, now_us: int) -> Recorded:
+def update_thread(
+    connection: Connection, folds: Folds, tenant_id: str, thread_id: str, wish: Wish, now_us: int
+) -> Recorded:
     """Append the update, on a new branch where it leaves from an earlier checkpoint.
 
     Raises NotFound, BodyRefused for a transcript that no model could take, ThreadBusy while a run is unfinished.
@@ -61,7 +65,7 @@ def update_thread(connection: Connection, tenant_id: str, thread_id: str, wish: 
     # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
     if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
         raise ThreadBusy(thread_id)
-    standing = stand(connection, thread)
+    standing = stand(connection, thread, folds)
     fork, base = _leaves_from(connection, standing, wish.checkpoint_id)
     entry = StateUpdated(
         messages=wish.revision.messages, removed=_removed(wish.revision, base), as_node=wish.as_node, by=wish.by
@@ -89,15 +93,15 @@ def _leaves_from(
     thread = standing.thread
     if checkpoint_id is None or checkpoint_id == _present_id(standing):
         return None, standing.state
-    leaves = read_leaves(connection, thread.number)
-    seq = position_seq(standing.entries, thread, checkpoint_id)
-    position = read_history(standing.entries, leaves).positions.get(seq)
+    entries, leaves = read_entries(connection, thread.number), read_leaves(connection, thread.number)
+    seq = position_seq(entries, thread, checkpoint_id)
+    position = read_history(entries, leaves).positions.get(seq)
     if position is None:
         raise NotFound("Checkpoint", checkpoint_id)
     branch = 1 + max(leaves, default=0)
     lineage = fork_lineage(leaves, Stretch(position.branch, seq), branch)
     fork = Fork(branch=branch, parent=position.branch, fork_seq=seq, lineage=lineage)
-    return fork, fold(visible(standing.entries, lineage))
+    return fork, fold(visible(entries, lineage))
 
 
 def _present_id(standing: Standing) -> str | None:

@@ -74,7 +74,7 @@ from state.fleet import (
 )
 from state.fold import apply, fold
 from state.folds import Folded, Folds, fold_thread
-from state.history import History, Origin, read_history, transcripts
+from state.history import History, read_history, transcripts
 from state.ids import (
     ExecutionId,
     RunId,
@@ -96,6 +96,7 @@ from state.migrating import Migrations
 from state.migrations import current_revision, head_revision, migrate, schema_gap
 from state.moves import Ending, Fork, Move
 from state.outage import is_outage
+from state.outline import Origin
 from state.outside import Update, append_aside, copy_thread, update_state
 from state.patience import MigrationBlocked, change_schema
 from state.pooling import SessionsNotKept, refuse_transaction_pooling

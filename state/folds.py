@@ -142,6 +142,18 @@ class Folds:
             self._put(thread.number, folded)
         return folded.copy()
 
+    def read(self, connection: Connection, thread: Thread) -> Folded:
+        """The thread's journal folded up to its head, for a reader of the snapshot that has the thread's row; kept too.
+
+        At most one query.
+        """
+        kept = self.find(thread)
+        if kept is not None and kept.is_of(thread):
+            return kept
+        folded = fold_thread(connection, thread, kept)
+        self.keep(thread.number, folded)
+        return folded.copy()
+
     def keep(self, number: int, folded: Folded) -> None:
         """Keep a fold of the thread with this number; nobody may move it on any more."""
         with self._lock:

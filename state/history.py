@@ -10,22 +10,14 @@ from dataclasses import dataclass
 
 from state.entry import Failure, Recorded, RolledBack, RunStarted, WaitOpened
 from state.fold import apply
-from state.ids import RunId
 from state.lineage import Leave
 from state.message import Message
+from state.outline import Origin
 from state.thread_state import Position, ThreadState
 
-__all__ = ["History", "Origin", "read_history", "transcripts"]
+__all__ = ["History", "read_history", "transcripts"]
 
 _ROOT_BRANCH = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Which run made a position, of which assistant."""
-
-    run_id: RunId
-    assistant: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

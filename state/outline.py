@@ -9,10 +9,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from state.entry import Recorded, RunStarted
-from state.ids import ExecutionId
+from state.ids import ExecutionId, RunId
 from state.lineage import Lineage
 
-__all__ = ["Outline"]
+__all__ = ["Origin", "Outline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which run did something, of which assistant."""
+
+    run_id: RunId
+    assistant: str
 
 
 class _Span(NamedTuple):
@@ -28,7 +36,7 @@ class Outline:
 
     _spans: dict[int, _Span] = field(default_factory=dict)  #: by number of the run
     _begun: dict[ExecutionId, tuple[int, ...]] = field(default_factory=dict)  #: the runs that began or resumed it
-    _started: set[int] = field(default_factory=set)
+    _origins: dict[int, Origin] = field(default_factory=dict)  #: by number of the run
 
     def see(self, entries: Iterable[Recorded]) -> None:
         """Take in further entries."""
@@ -45,7 +53,7 @@ class Outline:
                 left = (*span.left, (span.branch, span.last_seq))
                 self._spans[run] = _Span(span.first_seq, each.branch, each.seq, left)
             if isinstance(each.entry, RunStarted):
-                self._started.add(run)
+                self._origins[run] = Origin(each.entry.run_id, each.entry.assistant)
                 execution_id = each.entry.execution_id
                 self._begun[execution_id] = (*self._begun.get(execution_id, ()), run)
 
@@ -56,7 +64,11 @@ class Outline:
 
     def has_started(self, run: int) -> bool:
         """Whether the run was begun."""
-        return run in self._started
+        return run in self._origins
+
+    def origin_of(self, run: int | None) -> Origin | None:
+        """The run by its number; None before it was begun, and for what no run did."""
+        return None if run is None else self._origins.get(run)
 
     def has_begun(self, execution_id: ExecutionId) -> bool:
         """Whether some run began the execution."""
@@ -77,4 +89,4 @@ class Outline:
 
     def copy(self) -> "Outline":
         """A copy that later entries do not change."""
-        return Outline(dict(self._spans), dict(self._begun), set(self._started))
+        return Outline(dict(self._spans), dict(self._begun), dict(self._origins))

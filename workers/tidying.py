@@ -17,7 +17,6 @@ LEDGER_COUNT_MAX = 10  #: of thousands of rows each
 
 async def tidy(desk: Desk) -> None:
     """Remove threads of stateless runs whose time has come, receipts and tasks kept long enough, old ledgers' words."""
-    desk.journal.folds.forget()
     now_us = desk.now_us()
     await desk.database.write(partial(_purge, now_us=now_us, compacts=desk.compaction is not None))
     await desk.database.write(lambda connection: prune(connection, now_us))

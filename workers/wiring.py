@@ -27,6 +27,7 @@ from state import (
     refuse_transaction_pooling,
     to_us,
 )
+from workers.abandoning import abandon
 from workers.agents import Registry, RegistryRefused, load_registry
 from workers.chore import Handler
 from workers.chores import Chores
@@ -52,6 +53,10 @@ from workers.tracing import tracer_of
 from workers.worker import Pace, Worker, new_worker_id
 
 __all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
+
+
+#: How often a process looks for folds to let go of (seconds).
+FOLDS_SWEEP_S = 15.0
 
 
 class SchemaBehind(RuntimeError):
@@ -132,6 +137,8 @@ async def open_resources(
             settings.state_database_url, reader_count=READER_COUNT if with_readers else TURN_READER_COUNT
         )
         stack.push_async_callback(database.close)
+        journal = Journal(database, Folds(settings.folds_mib * 1024 * 1024))
+        await stack.enter_async_context(_letting_go(journal.folds))
         registry = load_registry(settings.agents, search=Path.cwd())
         _check_prices(registry, settings)
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
@@ -144,7 +151,7 @@ async def open_resources(
         memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
         desk = Desk(
             database=database,
-            journal=Journal(database, Folds(settings.folds_mib * 1024 * 1024)),
+            journal=journal,
             registry=registry,
             model=model,
             feed=LocalFeed() if redis is None else redis.feed,
@@ -182,6 +189,22 @@ async def open_resources(
         if worker is not None and redis is not None and with_intake:
             await stack.enter_async_context(redis.intake(worker))
         yield resources
+
+
+@asynccontextmanager
+async def _letting_go(folds: Folds) -> AsyncIterator[None]:
+    """Let go now and then of folds that nobody asks for, also in a process that has nothing else to do."""
+
+    async def sweep() -> None:
+        while True:
+            await asyncio.sleep(FOLDS_SWEEP_S)
+            folds.forget()
+
+    sweeping = asyncio.create_task(sweep(), name="folds")
+    try:
+        yield
+    finally:
+        await abandon({sweeping})
 
 
 async def _stop(worker: Worker, doorbell: Doorbell) -> None:

@@ -144,7 +144,7 @@ async def update_state(
     def unit(connection: Connection) -> Reply | bytes:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply
-        made = update_thread(connection, caller.tenant_id, wanted, wish, now_us)
+        made = update_thread(connection, resources.wired.journal.folds, caller.tenant_id, wanted, wish, now_us)
         body = _updated(wanted, checkpoint_id_of(wanted, made.branch, made.seq, made.at_us))
         record(connection, caller.tenant_id, receipt, body)
         return body
@@ -188,7 +188,7 @@ async def _state_at(
     resources: Resources, tenant_id: str, thread_id: str, place: str | None, select: list[StateField] | None
 ) -> Response[bytes]:
     def unit(connection: Connection) -> bytes:
-        moment = at_checkpoint(connection, tenant_id, thread_id, place)
+        moment = at_checkpoint(connection, resources.wired.journal.folds, tenant_id, thread_id, place)
         state = EMPTY if moment is None else state_to_wire(thread_id, moment)
         return msgspec.json.encode(chosen(state, select))
 

@@ -64,7 +64,7 @@ async def create_thread(
             thread_id=thread_id,
             metadata=wish.metadata or {},
             keep_existing=wish.if_exists == "do_nothing",
-            receipt=None if request_key is None else request_key.receipt(partial(_made, connection)),
+            receipt=None if request_key is None else request_key.receipt(partial(_made, resources, connection)),
             now_us=resources.wired.now_us(),
         )
 
@@ -75,7 +75,9 @@ async def create_thread(
 async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Response[bytes]:
     """The thread, with its values and open questions."""
     wanted = uuid_of("thread", thread_id)
-    return once(await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted)))
+    return once(
+        await resources.database.read(lambda connection: _shown(resources, connection, caller.tenant_id, wanted))
+    )
 
 
 @patch("/threads/{thread_id:str}", opt=needs(Scope.RUN), responses=_SHOWN)
@@ -96,7 +98,9 @@ async def update_thread(
     await resources.database.write(unit)
     if prefer is not None and prefer.strip().lower() == "return=minimal":
         return Response(b"", status_code=204)
-    return once(await resources.database.read(lambda connection: _shown(connection, caller.tenant_id, wanted)))
+    return once(
+        await resources.database.read(lambda connection: _shown(resources, connection, caller.tenant_id, wanted))
+    )
 
 
 @delete("/threads/{thread_id:str}", opt=needs(Scope.RUN))
@@ -147,7 +151,7 @@ async def find_threads(
             beside=None if place is None else (place.position[0], int(place.position[1])),
         )
         page = cut(found, search.limit, place, lambda thread: sort_key(thread, sort_by))
-        shown = (_thread_shown(connection, thread, with_values=with_values) for thread in page.rows)
+        shown = (_thread_shown(resources, connection, thread, with_values=with_values) for thread in page.rows)
         body = msgspec.json.encode([chosen(each, search.select) for each in shown])
         return count_threads(connection, caller.tenant_id, wanted), len(found) > search.limit, page, body
 
@@ -179,7 +183,7 @@ async def duplicate_thread(
     wanted = uuid_of("thread", thread_id)
 
     def unit(connection: Connection) -> Thread | Reply:
-        receipt = None if request_key is None else request_key.receipt(partial(_made, connection))
+        receipt = None if request_key is None else request_key.receipt(partial(_made, resources, connection))
         return copy_thread(connection, caller.tenant_id, wanted, receipt, resources.wired.now_us())
 
     return await _made_or_replayed(resources, unit)
@@ -188,21 +192,25 @@ async def duplicate_thread(
 async def _made_or_replayed(resources: Resources, unit: Callable[[Connection], Thread | Reply]) -> Response[bytes]:
     def shown(connection: Connection) -> Reply | bytes:
         made = unit(connection)
-        return made if isinstance(made, Reply) else _made(connection, made)[1]
+        return made if isinstance(made, Reply) else _made(resources, connection, made)[1]
 
     return once(await resources.database.write(shown))
 
 
-def _made(connection: Connection, thread: Thread) -> tuple[int, bytes]:
-    return 200, msgspec.json.encode(_thread_shown(connection, thread))
+def _made(resources: Resources, connection: Connection, thread: Thread) -> tuple[int, bytes]:
+    return 200, msgspec.json.encode(_thread_shown(resources, connection, thread))
 
 
-def _shown(connection: Connection, tenant_id: str, thread_id: str) -> bytes:
-    return _made(connection, get_thread(connection, tenant_id, thread_id))[1]
+def _shown(resources: Resources, connection: Connection, tenant_id: str, thread_id: str) -> bytes:
+    return _made(resources, connection, get_thread(connection, tenant_id, thread_id))[1]
 
 
-def _thread_shown(connection: Connection, thread: Thread, *, with_values: bool = True) -> ShownThread:
-    return thread_to_wire(thread, stand(connection, thread).moment if with_values else None)
+def _thread_shown(
+    resources: Resources, connection: Connection, thread: Thread, *, with_values: bool = True
+) -> ShownThread:
+    if not with_values:
+        return thread_to_wire(thread, None)
+    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.folds).moment)
 
 
 ROUTES = [

@@ -1,6 +1,7 @@
 """Folds that are kept: moved on they are what the whole journal folds to, and none is used for too long."""
 
 from functools import partial
+from typing import cast
 
 from sqlalchemy import Connection, update
 
@@ -12,6 +13,8 @@ from tests.conformance.store import Store
 from tests.factories import asked, replied, returned
 from workers.erased import Erased
 
+#: A connection that nobody may use.
+NOTHING = cast(Connection, None)
 SECRET = "XYZZY-123"
 ENDED = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
 
@@ -73,6 +76,17 @@ async def test_what_is_kept_as_it_stands_costs_no_query(store: Store) -> None:
     moved = await store.journal.fold(later)
     assert store.database.read_count == count + 1
     assert moved == await whole(store, later)
+
+
+async def test_a_reader_folds_what_nobody_folded_yet_and_asks_nothing_else(store: Store) -> None:
+    """Who looks at a thread again finds it folded; the one before may have done to its copy what it liked."""
+    of, folds = await a_thread(store), store.journal.folds
+    first = await store.read(partial(folds.read, thread=of))
+    first.state.by_id.clear()
+
+    again = folds.read(NOTHING, of)
+
+    assert again == await whole(store, of)
 
 
 async def test_what_is_kept_does_not_move_with_a_turn(store: Store) -> None:
