@@ -75,6 +75,8 @@ def _postgresql(url: str, *, write: bool) -> Engine:
             # Units look rows up by their keys. A plan is kept as long as the statistics are, and one that was made
             # while a table was nearly empty would read the whole of it until somebody analyses it.
             connection.execute("SET enable_seqscan = off")
+            # Nor does a key's value change the plan: planning anew for each takes longer than an append itself.
+            connection.execute("SET plan_cache_mode = force_generic_plan")
         connection.commit()
 
     return engine
