@@ -30,6 +30,7 @@ from compaction.errors import (
     ViewMoved,
 )
 from compaction.expanding import Expanded, Segments
+from compaction.learning import Learnt
 from compaction.ledger import (
     GENESIS,
     History,
@@ -156,6 +157,7 @@ __all__ = [
     "Item",
     "KeptPolicy",
     "KeptView",
+    "Learnt",
     "Ledger",
     "LedgerCheck",
     "LedgerDamaged",

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from compaction.erasing import ErasedCounts, erase_entries
 from compaction.expanding import Segments
+from compaction.learning import Learnt, learn
 from compaction.looking import Drops
 from compaction.policies import Policies
 from compaction.recalling import Recalls
@@ -16,7 +17,7 @@ from compaction.store import orders
 from compaction.summary import TokenCounter, estimate_tokens
 from compaction.verifying import LedgerCheck, check_compaction, check_thread
 from compaction.viewing import Views
-from state import Database, NotFound, get_thread, to_us
+from state import Database, Folded, NotFound, Thread, get_thread, to_us
 from state.numbered import find_numbered
 
 __all__ = ["CompactionService"]
@@ -38,6 +39,10 @@ class CompactionService:
         self.segments = Segments(database, self.compactions.count_message)
         self.recalls = Recalls(database, self.compactions.count_message, now)
         self.policies = Policies(database, now)
+
+    async def learn(self, thread: Thread, folded: Folded) -> Learnt:
+        """Analyse what of the thread nobody has analysed yet, so that its next compaction need not. See `learning`."""
+        return await learn(self._database, thread, folded)
 
     async def verify(self, tenant_id: str, compaction_id: str) -> LedgerCheck:
         """Whether a compaction's ledger is what was sealed, and all that its entries hold, by the log alone.

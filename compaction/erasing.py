@@ -16,6 +16,7 @@ from compaction.source import SourceEntry
 from compaction.store import erasures, orders, recalls, replies, rows, views
 from compaction.summary import TokenCounter
 from compaction.view import Segment
+from state.numbered import lock_number
 
 __all__ = ["ErasedCounts", "erase_entries"]
 
@@ -45,6 +46,8 @@ def erase_entries(
     this package remembers their places. Raises NotFound.
     """
     erased = frozenset(seqs)
+    # Locked: an analysis of the words that is being kept now is there when analyses are forgotten below.
+    lock_number(connection, thread)
     loaded = load_numbered(connection, thread, count_message)
     gone = [entry for entry in loaded.entries if entry.seq in erased]
     erasures.add_erasures(connection, thread, gone)

@@ -15,6 +15,7 @@ from compaction.analysis import Analyses
 from compaction.atoms import EXTRACTOR_VERSION
 from compaction.commit import Commit, commit_compaction
 from compaction.errors import HoldLost, PlanOutdated, PurseEmpty, RunInProgress, ViewMoved
+from compaction.learning import known_analyses
 from compaction.ledger import History, histories
 from compaction.loading import Loaded, MessageCounter, load_numbered
 from compaction.money import Price
@@ -104,9 +105,7 @@ class Performance:
         raise AssertionError("the last plan is committed or raises")
 
     async def _draft_and_commit(self, held: Compaction, plan: Plan, loaded: Loaded) -> Compaction:
-        analyses = Analyses(
-            (await self._tools.database.read(lambda connection: rows.read_analyses(connection, held.thread))).items()
-        )
+        analyses = await known_analyses(self._tools.database, held.thread)
         order = _order_of(held)
         made = await draft(
             self._tools, loaded, plan, order, held.compaction_id, self._paid(order, held), analyses=analyses
@@ -277,7 +276,8 @@ async def draft(
         previous_root=loaded.standing.ledger_root,
         history=await tools.database.read(lambda connection: _history(connection, absorbed)),
     )
-    return await compact_beside(request, Analyses() if analyses is None else analyses, summariser, tools.count)
+    known = await known_analyses(tools.database, loaded.thread.number) if analyses is None else analyses
+    return await compact_beside(request, known, summariser, tools.count)
 
 
 def _history(connection: Connection, compaction_ids: list[str]) -> dict[str, History]:

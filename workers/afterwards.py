@@ -7,13 +7,15 @@ from state.tasks import NewTask
 from workers.agents import ChatAgent
 from workers.compacting_later import compactions_after
 from workers.extracting import extraction_of
+from workers.learning import analysis_after
 
 __all__ = ["tasks_after"]
 
 
 def tasks_after(agent: ChatAgent, run: Run, now_us: int) -> Iterator[NewTask]:
-    """What is to be remembered of it, and the compactions that its thread may need now."""
+    """What is to be remembered of it, the analysis of its thread, and the compactions that this may need now."""
     extraction = extraction_of(agent, run)
     if extraction is not None:
         yield extraction
+    yield from analysis_after(agent, run)
     yield from compactions_after(agent, run, now_us)

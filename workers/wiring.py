@@ -40,6 +40,7 @@ from workers.extracting import EXTRACT_MEMORY, extractor_of
 from workers.feed import Feed
 from workers.feed_local import LocalFeed
 from workers.forgetting import JournalCopies
+from workers.learning import ANALYSE_THREAD, analyse_thread
 from workers.lease import Lease
 from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
@@ -232,6 +233,7 @@ def _check_prices(registry: Registry, settings: Settings) -> None:
 def _chores(desk: Desk) -> dict[str, Handler]:
     """What the tasks of every worker are, by kind."""
     return {
+        ANALYSE_THREAD: partial(analyse_thread, desk),
         COMPACT_IF_DUE: partial(compact_if_due, desk),
         COMPACT_MANY: partial(compact_many, desk),
         COMPACT_THREAD: partial(compact_thread, desk),

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select
 
 from compaction import tables
 from compaction.analysis import PartAnalysis
+from compaction.atoms import EXTRACTOR_VERSION
 from compaction.ledger import Row
 from compaction.promotion import Promotion
 from compaction.records import Drop, DropFilter, QueuedPromotion
@@ -17,6 +18,7 @@ __all__ = [
     "add_analyses",
     "add_promotions",
     "add_rows",
+    "analysed_keys",
     "drop_id_of",
     "due_promotions",
     "find_drop",
@@ -35,6 +37,7 @@ _ROW = msgspec.json.Decoder(Row)
 _FOUND = msgspec.json.Decoder(tuple[PartAnalysis, ...])
 _PROMOTION = msgspec.json.Decoder(Promotion)
 _column = tables.ledger_row.c
+_OURS = f"{EXTRACTOR_VERSION}:"  #: how the keys of this extractor's analyses begin
 
 
 def drop_id_of(compaction_id: str, row_id: str) -> str:
@@ -229,13 +232,23 @@ def set_promotion(connection: Connection, promotion_id: str, values: Mapping[str
 
 
 def read_analyses(connection: Connection, thread: int) -> dict[str, tuple[PartAnalysis, ...]]:
-    """What was found in the thread's messages, by the key of `Analyses`."""
-    rows = connection.execute(select(tables.analysis).where(tables.analysis.c.thread == thread))
+    """What this extractor found in the thread's messages, by the key of `Analyses`."""
+    column = tables.analysis.c
+    rows = connection.execute(select(tables.analysis).where(column.thread == thread, column.key.startswith(_OURS)))
     return {row.key: _FOUND.decode(row.found) for row in rows}
 
 
+def analysed_keys(connection: Connection, thread: int) -> set[str]:
+    """The keys of what `read_analyses` would read."""
+    column = tables.analysis.c
+    return set(connection.scalars(select(column.key).where(column.thread == thread, column.key.startswith(_OURS))))
+
+
 def add_analyses(connection: Connection, thread: int, added: Mapping[str, tuple[PartAnalysis, ...]]) -> None:
-    """Keep analyses; those that are there stay."""
+    """Keep analyses; those that are there stay, but for those of another extractor."""
+    column = tables.analysis.c
+    if added:
+        connection.execute(delete(tables.analysis).where(column.thread == thread, ~column.key.startswith(_OURS)))
     for key, found in added.items():
         insert_new(connection, tables.analysis, {"thread": thread, "key": key, "found": msgspec.json.encode(found)})
 
