@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, MetaData, Table, insert, select
 
 from bench.work import AGENT, InstantModel
-from compaction import Compaction, CompactionService, Order, Policy, Row, SourceEntry, tables
+from compaction import Compaction, CompactionService, Order, Policy, Row, SourceEntry
 from compaction import migrate as migrate_compaction
 from compaction.ledger.rows import row_id_of
 from state import (
@@ -28,7 +28,6 @@ from state import (
     to_us,
     update_state,
 )
-from state import tables as state_tables
 from state.task_claims import HeldTask, claim_tasks
 from state.tasks import NewTask, Task, add_task
 from workers.agents import Registry
@@ -42,15 +41,17 @@ __all__ = ["MARK", "TENANT", "Shelf"]
 TENANT, WORKER = "bench", "bench"
 #: Stands for a thread's own number in the thread that others are copied from.
 MARK = "7654321"
-_COPIED: tuple[Table, ...] = (
-    state_tables.thread,
-    state_tables.branch,
-    state_tables.entry,
-    tables.compaction,
-    tables.view,
-    tables.segment,
-    tables.standing,
-    tables.ledger_row,
+#: The tables that a thread and its compactions are in.
+_THREADS, _LEDGERS, _VIEWS = "thread", "compaction_row", "compaction_view"
+_COPIED = (
+    _THREADS,
+    "branch",
+    "entry",
+    "compaction",
+    _VIEWS,
+    "compaction_segment",
+    "compaction_standing",
+    _LEDGERS,
 )
 _ROW = msgspec.json.Decoder(Row)
 
@@ -124,13 +125,13 @@ class Shelf:
         In every copy another number stands for MARK, in the words and so in the names of rows.
         """
         first = await self.database.read(lambda connection: _rows_of(connection, done.thread))
-        names = [thread_id, done.compaction_id, *{str(row["view_id"]) for row in first[tables.view.name]}]
+        names = [thread_id, done.compaction_id, *{str(row["view_id"]) for row in first[_VIEWS]}]
         for start in range(1, count + 1, 200):
             numbers = range(start, min(start + 200, count + 1))
             await self.database.write(
                 lambda connection, numbers=numbers: _add_copies(connection, first, names, numbers)  # type: ignore[misc]
             )
-        return count * len(first[tables.ledger_row.name])
+        return count * len(first[_LEDGERS])
 
 
 def _message(entry: SourceEntry) -> Message:
@@ -146,10 +147,16 @@ def _message(entry: SourceEntry) -> Message:
     )
 
 
+def _tables(connection: Connection) -> list[Table]:
+    found = MetaData()
+    found.reflect(connection, only=_COPIED)
+    return [found.tables[name] for name in _COPIED]
+
+
 def _rows_of(connection: Connection, thread: int) -> dict[str, list[dict[str, Any]]]:
     found = {}
-    for table in _COPIED:
-        column = table.c.number if table is state_tables.thread else table.c.thread
+    for table in _tables(connection):
+        column = table.c.number if table.name == _THREADS else table.c.thread
         found[table.name] = [dict(row) for row in connection.execute(select(table).where(column == thread)).mappings()]
     return found
 
@@ -157,18 +164,17 @@ def _rows_of(connection: Connection, thread: int) -> dict[str, list[dict[str, An
 def _add_copies(
     connection: Connection, first: dict[str, list[dict[str, Any]]], names: Sequence[str], numbers: range
 ) -> None:
-    for table in _COPIED:
+    thread = first[_THREADS][0]["number"]
+    for table in _tables(connection):
         made = [
-            copied
-            for number in numbers
-            for copied in _copies(table, first[table.name], names, number, first[state_tables.thread.name][0]["number"])
+            copied for number in numbers for copied in _copies(table.name, first[table.name], names, number, thread)
         ]
         if made:
             connection.execute(insert(table), made)
 
 
 def _copies(
-    table: Table, rows: Sequence[dict[str, Any]], names: Sequence[str], number: int, thread: int
+    table: str, rows: Sequence[dict[str, Any]], names: Sequence[str], number: int, thread: int
 ) -> Iterator[dict[str, Any]]:
     exchanged = {MARK: f"{number:07}", **{name: f"{name[:-7]}{number:07}" for name in names}}
     pattern = re.compile("|".join(map(re.escape, exchanged)))
@@ -183,11 +189,12 @@ def _copies(
                 copied[name] = pattern_b.sub(lambda found: exchanged_b[found[0]], value)
             else:
                 copied[name] = value
-        if table is state_tables.thread:
+        if table == _THREADS:
             copied["number"] = thread + number
         else:
             copied["thread"] = thread + number
-            copied.pop("number", None) if table is state_tables.entry else None
-        if table is tables.ledger_row and copied["body"] != row["body"]:
+        if table == "entry":
+            del copied["number"]
+        if table == _LEDGERS and copied["body"] != row["body"]:
             copied["row_id"] = row_id_of(_ROW.decode(copied["body"]).key)
         yield copied
