@@ -34,6 +34,11 @@ class PaidReplies:
         self._spent = 0 if held is None else held.cost or 0
         self._known: dict[str, SummaryReply] | None = None
 
+    @property
+    def cost(self) -> int | None:
+        """Picos that were spent, or may have been; None before the first call that has a price."""
+        return self._spent or None
+
     async def admit(self, prompts: Sequence[SummaryPrompt]) -> None:
         """Let a draft begin whose calls can all be paid. Raises DraftRefused, PurseEmpty."""
         if self._price is None:

@@ -39,13 +39,15 @@ _AUTOMATIC = frozenset({Trigger.TOKENS, Trigger.TURNS, Trigger.IDLE})
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
     """What a compaction would do. `proposal` has its view, segment and ledger; nothing of it is kept.
 
-    Without a plan, `refusal` says why; without a proposal, `aborted` says what was refused.
+    Without a plan, `refusal` says why; without a proposal, `aborted` says what was refused. `cost` is what its calls of
+    the model cost, in picos; None: it was not asked, or has no price.
     """
 
     plan: Plan | None = None
     refusal: Refusal | None = None
     proposal: Proposal | None = None
     aborted: Aborted | None = None
+    cost: int | None = None
 
 
 class Compactions:
@@ -73,9 +75,10 @@ class Compactions:
             return Preview(refusal=plan)
         paid = None if summariser is None else PaidReplies(self.database, order, None, summariser, price)
         made = await draft(self, loaded, plan, order, new_id(to_us(self.now())), paid)
+        cost = None if paid is None else paid.cost
         if isinstance(made, Aborted):
-            return Preview(plan=plan, aborted=made)
-        return Preview(plan=plan, proposal=made)
+            return Preview(plan=plan, aborted=made, cost=cost)
+        return Preview(plan=plan, proposal=made, cost=cost)
 
     async def begin(
         self, tenant_id: str, thread_id: str, order: Order, *, alongside: Alongside | None = None

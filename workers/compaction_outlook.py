@@ -30,6 +30,7 @@ def outlook_of(preview: Preview, thread_id: str) -> Outlook:
             tokens_before=before,
             tokens_after=before,
             floor_tokens=floor,
+            cost=preview.cost,
             rejections=tuple((each.strategy, str(each.reason), each.detail) for each in rejections),
         )
     rows = made.ledger.rows
@@ -43,6 +44,7 @@ def outlook_of(preview: Preview, thread_id: str) -> Outlook:
         floor_tokens=floor,
         prompt_tokens=made.prompt_tokens,
         output_tokens=made.output_tokens,
+        cost=preview.cost,
         shown_ratio=made.ledger.shown_ratio,
         totals={unit: dict(counts) for unit, counts in totals_of(rows).items()},
         critical_dropped=sum(row.critical and row.status == "dropped" for row in rows),

@@ -3,7 +3,7 @@
 import msgspec
 
 from app.wire.compactions import Covers, ShownCompaction, ShownRejection, StatusName
-from compaction import Order, Outlook
+from compaction import Order, Outlook, spell_money
 
 __all__ = ["outlook_to_wire"]
 
@@ -24,6 +24,7 @@ def outlook_to_wire(found: Outlook, order: Order) -> ShownCompaction:
         floor_tokens=found.floor_tokens,
         prompt_tokens=found.prompt_tokens,
         output_tokens=found.output_tokens,
+        cost=None if found.cost is None else spell_money(found.cost),
         shown_ratio=found.shown_ratio,
         ledger=found.totals,
         critical_dropped=found.critical_dropped,

@@ -256,6 +256,7 @@ class ShownCompaction(Struct, kw_only=True):
             floor_tokens=plan.floor_tokens if plan else refusal.floor_tokens if refusal else 0,
             prompt_tokens=made.prompt_tokens if made else 0,
             output_tokens=made.output_tokens if made else 0,
+            cost=None if preview.cost is None else spell_money(preview.cost),
             shown_ratio=made.ledger.shown_ratio if made else 0.0,
             ledger=_counts(totals_of(rows)),
             critical_dropped=sum(row.critical and row.status == "dropped" for row in rows),

@@ -25,6 +25,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     floor_tokens: int = 0
     prompt_tokens: int = 0
     output_tokens: int = 0
+    cost: int | None = None
     shown_ratio: float = 0.0
     totals: dict[str, dict[str, int]] = {}
     critical_dropped: int = 0

@@ -42,6 +42,14 @@ async def test_a_receipt_says_what_was_paid(priced: Api) -> None:
         priced, key, await long_thread(priced, key), summariser="model", policy={**POLICY, "cost_max": "0.001"}
     )
 
+    dry = await priced.call(
+        "POST",
+        f"/threads/{await long_thread(priced, key)}/compactions",
+        key,
+        json={"summariser": "model", "policy": POLICY, "dry_run": True},
+    )
+
+    assert Decimal(dry.json()["cost"]) > 0
     expected = (Decimal("2.50") * paid["prompt_tokens"] + 10 * paid["output_tokens"]) / 10**6
     assert paid["strategy"] == "model"
     assert Decimal(0) < Decimal(paid["cost"]) == expected <= Decimal("0.50")

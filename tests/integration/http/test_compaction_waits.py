@@ -1,0 +1,27 @@
+"""Who performs a compaction that a request waits for: a process whose death would be noticed at once."""
+
+import pytest
+
+from app import compacting
+from state import bury, enrol
+from tests.api import Api
+from tests.compacting import POLICY, long_thread
+
+LEASE_S = 600.0
+
+
+async def test_a_server_without_a_worker_leaves_it_to_those_that_have_one(
+    api: Api, admin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a worker lives the request waits for it; where none does, the server performs it itself."""
+    monkeypatch.setattr(compacting, "WAIT_S", 0.3)
+    thread_id = await long_thread(api, admin)
+    path, body = f"/threads/{thread_id}/compactions", {"policy": POLICY, "wait": True}
+    database = api.resources.database
+    await database.write(lambda connection: enrol(connection, "elsewhere", LEASE_S, '{"chat": "1"}'))
+    left = await api.call("POST", path, admin, json=body, headers={"idempotency-key": "left"})
+    await database.write(lambda connection: bury(connection, ["elsewhere"]))
+    done = await api.call("POST", path, admin, json=body, headers={"idempotency-key": "done"})
+
+    assert (left.status_code, left.json()["status"]) == (202, "planned")
+    assert (done.status_code, done.json()["status"]) == (200, "committed")
