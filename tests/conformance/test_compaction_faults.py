@@ -3,9 +3,12 @@
 from collections import Counter
 from typing import Any
 
-from sqlalchemy import Engine, event
+import msgspec
+import pytest
+from sqlalchemy import Engine, event, select
 
-from compaction import CompactionStatus, Order
+from compaction import CompactionStatus, Order, SummaryPrompt, SummaryReply
+from compaction.tables import METADATA
 from tests.bad_summarisers import Recorder
 from tests.conformance.compacting import POLICY, Compacting, compacting, compaction_engine
 from tests.factories import TENANT
@@ -75,3 +78,48 @@ async def test_an_error_anywhere_leaves_the_old_view_or_the_new_one(compacting: 
     await compacting.say()
     await compacting.service.views.restore(TENANT, done.compaction_id)
     assert "<compacted" not in await compacting.text()
+
+
+async def test_no_table_of_compaction_has_what_was_erased(compacting: Compacting) -> None:
+    """Of a committed compaction, and of one that broke off after a reply was kept: no row of any table (S36, S38)."""
+    await compacting.thread(turns=3)
+    seq = await compacting.say(text="Never write to CANARY-77120 at canary@secret.example, or pay it $77,120.") - 2
+    for _ in range(3):
+        await compacting.say()
+    await compacting.compact(summariser=Recorder())
+    for _ in range(3):
+        await compacting.say()
+    broken, _ = await compacting.service.compactions.begin(
+        TENANT, "thread-1", compacting.order(policy=msgspec.structs.replace(POLICY, chunk_tokens=300))
+    )
+
+    class Failing(Recorder):
+        async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
+            if self.prompts:
+                raise DiskGoneError
+            return await super().summarise(prompt)
+
+    with pytest.raises(DiskGoneError):
+        await compacting.service.compactions.perform(broken.compaction_id, holder="me", summariser=Failing())
+    stored = await rows_of_compaction(compacting)
+    assert "canary" in stored["compaction_row"].casefold()
+
+    await compacting.service.erase(TENANT, "thread-1", [seq])
+
+    left = {name: rows for name, rows in (await rows_of_compaction(compacting)).items() if "canary" in rows.casefold()}
+    assert left == {}
+    done = await compacting.service.compactions.perform(broken.compaction_id, holder="me", summariser=Recorder())
+    assert done.status is CompactionStatus.COMMITTED
+    assert "canary" not in (await compacting.text()).casefold()
+    assert {check.damage for check in await compacting.service.verify_thread(TENANT, "thread-1")} == {None}
+
+
+async def rows_of_compaction(compacting: Compacting) -> dict[str, str]:
+    """All that each table of compaction holds, as text."""
+    tables = [table for name, table in METADATA.tables.items() if "compaction" in name]
+    return {
+        table.name: repr(
+            await compacting.store.read(lambda connection, table=table: connection.execute(select(table)).all())
+        )  # type: ignore[misc]
+        for table in tables
+    }
