@@ -89,7 +89,7 @@ async def test_rows_that_change_places_or_go_are_found() -> None:
 async def test_a_turned_bit_of_an_entry_is_found(count: int) -> None:
     """One bit of what an entry says: the ledger that accounts for it does not verify by it (G19)."""
     thread, ledger = await second_ledger()
-    covered, chance = covered_of(thread), random.Random(7)
+    covered, analyses, chance = covered_of(thread), Analyses(), random.Random(7)
     spoken = [number for number, entry in enumerate(covered) if entry.parts and entry.parts[0].text]
     for _ in range(count):
         at = chance.choice(spoken)
@@ -99,4 +99,4 @@ async def test_a_turned_bit_of_an_entry_is_found(count: int) -> None:
         letters[where] = chr(ord(letters[where]) ^ 1 << chance.randrange(6))
         parts = (msgspec.structs.replace(part, text="".join(letters)), *rest)
         bad = [*covered[:at], msgspec.structs.replace(covered[at], parts=parts), *covered[at + 1 :]]
-        assert not holds(ledger, ledger.rows, bad, Analyses()), (part.text, where)
+        assert not holds(ledger, ledger.rows, bad, analyses), (part.text, where)
