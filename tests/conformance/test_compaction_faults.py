@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import Connection, Engine, event, select
 
 from compaction import CompactionStatus, Order, SummaryPrompt, SummaryReply
 from compaction.tables import METADATA
@@ -117,9 +117,8 @@ async def test_no_table_of_compaction_has_what_was_erased(compacting: Compacting
 async def rows_of_compaction(compacting: Compacting) -> dict[str, str]:
     """All that each table of compaction holds, as text."""
     tables = [table for name, table in METADATA.tables.items() if "compaction" in name]
-    return {
-        table.name: repr(
-            await compacting.store.read(lambda connection, table=table: connection.execute(select(table)).all())
-        )  # type: ignore[misc]
-        for table in tables
-    }
+
+    def read(connection: Connection) -> dict[str, str]:
+        return {table.name: repr(connection.execute(select(table)).all()) for table in tables}
+
+    return await compacting.store.read(read)
