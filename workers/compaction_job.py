@@ -166,7 +166,7 @@ async def _one(
     desk: Desk, task: Task, job: JobPayload, thread: Thread, room: asyncio.Semaphore, purse: _Purse
 ) -> _Outcome:
     """Compact one thread, when there is room and money for it."""
-    amount = job.policy.prompt_tokens_max if job.summariser is SummariserKind.MODEL else 0
+    amount = _bound_of(job)
     async with room:
         if not await purse.reserve(amount):
             return _Outcome(what=TOKENS_USED)
@@ -204,14 +204,18 @@ async def _compact(desk: Desk, task: Task, job: JobPayload, thread: Thread) -> _
             return _performed(done, job)
         await asyncio.sleep(BUSY_S)
     await desk.database.write(partial(add_compaction_task, ordered=ordered, now_us=desk.now_us()), repeatable=True)
-    return _Outcome(what=BUSY)
+    # It is compacted after the job, maybe: what it may cost then is the job's all the same, or the bound would be none.
+    return _Outcome(what=BUSY, prompt_tokens=_bound_of(job))
+
+
+def _bound_of(job: JobPayload) -> int:
+    """The most that the compaction of one thread may show a model, in tokens."""
+    return job.policy.prompt_tokens_max if job.summariser is SummariserKind.MODEL else 0
 
 
 def _performed(done: Compaction, job: JobPayload) -> _Outcome:
-    prompt_tokens = done.prompt_tokens
-    if done.status is CompactionStatus.ABORTED and job.summariser is SummariserKind.MODEL:
-        # What the calls in vain cost is not told; they cannot have cost more than this.
-        prompt_tokens = job.policy.prompt_tokens_max
+    # What calls in vain cost is not told; they cannot have cost more than their bound.
+    prompt_tokens = _bound_of(job) if done.status is CompactionStatus.ABORTED else done.prompt_tokens
     return _Outcome(
         what=MONEY_USED if done.error_code == MONEY_USED else str(done.status),
         tokens_before=done.tokens_before,

@@ -14,6 +14,7 @@ from tests.api import Api
 from tests.compacting import FACTS, POLICY
 from tests.running import Running, run_server
 from tests.waiting import wait_until
+from workers import compaction_job
 
 JOBS = "/admin/compaction-jobs"
 NOBODY = "01a22812-7193-7bcd-8304-da4549f015ef"
@@ -139,6 +140,28 @@ async def test_a_job_without_money_stops_before_it_spends_any(running: Running) 
 
     assert done["policy"]["prompt_tokens_max"] == 10
     assert done["progress"]["prompt_tokens"] <= 10
+
+
+async def test_a_thread_that_is_compacted_later_counts_with_all_it_may_cost(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job is over by then, and its bound holds nevertheless."""
+    monkeypatch.setattr(compaction_job, "BUSY_COUNT_MAX", 1)
+    monkeypatch.setattr(compaction_job, "BUSY_S", 0.0)
+    (thread_id,) = await threads(running, 1)
+    held = {"messages": 'call lookup_order {"order_id": "o-1", "delay_ms": 60000}'}
+    run = await running.sdk.runs.create(thread_id, "refund", input=held)
+
+    async def is_held() -> bool:
+        return (await running.sdk.runs.get(thread_id, run["run_id"]))["status"] == "running"
+
+    await wait_until(is_held, description="the run to begin")
+    async with running.http() as http:
+        job_id = await begun(http, summariser="model", prompt_tokens_max=700, policy={**POLICY})
+        done = await becomes(http, job_id, "done")
+
+    assert done["progress"]["outcomes"] == {"busy": 1}
+    assert done["progress"]["prompt_tokens"] == 700
 
 
 async def test_a_job_stops_before_its_money_is_passed(tmp_path: Path) -> None:
