@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 import asyncpg
+import uvloop
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import END, START, StateGraph
@@ -219,7 +220,7 @@ def main() -> None:
     """Start a private server with fsync, and measure."""
     os.environ.setdefault("LANGSMITH_TRACING", "false")
     with PrivatePostgres(fsync=True, settings=SERVER) as server:
-        asyncio.run(measure(server))
+        uvloop.run(measure(server))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """`threadmark serve`: the API, with a worker in the same process unless there are others."""
 
 import argparse
-import asyncio
 import json
 import shlex
 import socket
@@ -9,6 +8,8 @@ import sys
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
+
+import uvloop
 
 from app import logs
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
@@ -40,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with listen(settings.host, settings.port) as listening:
         logs.configure(settings.log_level, sys.stderr)
         _prepare(settings)
-        asyncio.run(_serve(settings, listening))
+        uvloop.run(_serve(settings, listening))
     return 0
 
 

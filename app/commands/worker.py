@@ -7,6 +7,8 @@ import sys
 from contextlib import AsyncExitStack
 from functools import partial
 
+import uvloop
+
 from app import logs
 from app.commands.common import Commands, command, settings_of
 from app.migrating import gaps
@@ -28,7 +30,7 @@ def _run(arguments: argparse.Namespace) -> int:
     logs.configure(settings.log_level, sys.stderr)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     await_schema(partial(gaps, settings))
-    asyncio.run(_work(settings))
+    uvloop.run(_work(settings))
     return 0
 
 
