@@ -16,8 +16,9 @@ from app.access import Scope, Token
 from app.access.key import DEFAULT_TENANT
 from app.access.store import add_key
 from app.factory import create_app
-from app.migrating import migrate_all, migrate_for_start
+from app.migrating import migrate_for_start
 from app.resources import Resources
+from tests.templates import migrate_anew
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -111,7 +112,7 @@ async def open_api(
     """
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), **(environment or {})})
     hands = Hands()
-    (migrate_all if with_memory else migrate_for_start)(settings)
+    (migrate_anew if with_memory else migrate_for_start)(settings)
     async with open_resources(settings, with_worker=False, now=hands.now) as wired:
         resources = Resources(wired=wired, monotonic=hands.monotonic)
         api = Api(create_app(resources, extra_routes=list(routes)), resources, hands)

@@ -12,10 +12,10 @@ import httpx
 
 from app.access import Scope
 from app.factory import create_app
-from app.migrating import migrate_all
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from tests.api import make_key
+from tests.templates import migrate_anew
 from workers.settings import Settings
 from workers.wiring import open_resources
 
@@ -50,7 +50,7 @@ async def serve_live(
 ) -> AsyncIterator[Live]:
     """A server on a free port, with further routes if a test brings some, and with a worker if it asks for one."""
     settings = Settings.from_environment({"THREADMARK_DATA_DIR": str(data_dir), "PORT": "0", **(environment or {})})
-    migrate_all(settings)
+    migrate_anew(settings)
     is_ready = asyncio.Event()
     with listen(settings.host, settings.port) as listening:
         async with open_resources(settings, with_worker=with_worker) as wired:

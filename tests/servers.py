@@ -58,10 +58,10 @@ class PrivatePostgres(PrivateServer):
         """SQLAlchemy's address of a database, over TCP."""
         return f"postgresql+psycopg://{self.user}@127.0.0.1:{self.port}/{database}"
 
-    def create_database(self) -> str:
-        """Make an empty database and return its name."""
+    def create_database(self, like: str = "template1") -> str:
+        """Make a database that is `like` another one, to which nobody is connected, and return its name."""
         name = next(self._names)
-        self._administer("CREATE DATABASE {name}", name)
+        self._administer("CREATE DATABASE {name} TEMPLATE {like}", name, like)
         return name
 
     def drop_database(self, name: str) -> None:
@@ -69,10 +69,10 @@ class PrivatePostgres(PrivateServer):
         self._administer("DROP DATABASE IF EXISTS {name} WITH (FORCE)", name)
 
     @contextmanager
-    def fresh_database(self) -> Iterator[str]:
-        """The address of an empty database that lasts as long as the block; starts a stopped server first."""
+    def fresh_database(self, like: str = "template1") -> Iterator[str]:
+        """The address of a database that lasts as long as the block; starts a stopped server first."""
         self.start()
-        name = self.create_database()
+        name = self.create_database(like)
         try:
             yield self.url(name)
         finally:
@@ -125,9 +125,9 @@ class PrivatePostgres(PrivateServer):
             self.close()
             raise DidNotStart(f"initdb ended with {made.returncode}:\n{made.stdout}{made.stderr}")
 
-    def _administer(self, statement: LiteralString, name: str) -> None:
+    def _administer(self, statement: LiteralString, name: str, like: str = "") -> None:
         with self._connect() as connection:
-            connection.execute(sql.SQL(statement).format(name=sql.Identifier(name)))
+            connection.execute(sql.SQL(statement).format(name=sql.Identifier(name), like=sql.Identifier(like)))
 
     def _connect(self) -> psycopg.Connection:
         return psycopg.connect(

@@ -1,13 +1,14 @@
 """The databases that every spec of this folder runs over: one spec, no second copy of a test."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from state import migrate, open_engine
 from tests.conformance.store import Store
+from tests.servers import PrivatePostgres
 
 
 @pytest.fixture(scope="session")
@@ -28,13 +29,21 @@ def sqlite_state_url(migrated_sqlite: Path, tmp_path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-@pytest.fixture
-def postgresql_state_url(postgres_url: str) -> str:
-    """The address of an empty, migrated PostgreSQL database that is this test's own."""
-    engine = open_engine(postgres_url, write=True)
+@pytest.fixture(scope="session")
+def migrated_postgresql(private_postgres: PrivatePostgres) -> str:
+    """The name of a PostgreSQL database at the head revision, to be copied."""
+    name = private_postgres.create_database()
+    engine = open_engine(private_postgres.url(name), write=True)
     migrate(engine)
     engine.dispose()
-    return postgres_url
+    return name
+
+
+@pytest.fixture
+def postgresql_state_url(private_postgres: PrivatePostgres, migrated_postgresql: str) -> Iterator[str]:
+    """The address of an empty, migrated PostgreSQL database that is this test's own."""
+    with private_postgres.fresh_database(migrated_postgresql) as url:
+        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
