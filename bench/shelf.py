@@ -69,10 +69,11 @@ class Shelf:
         engine.dispose()
         self.path = folder / "shelf.db"
         self.database = Database.open(url)
-        self.service = CompactionService(self.database, now=lambda: datetime.now(UTC))
+        journal = Journal(self.database)
+        self.service = CompactionService(self.database, now=lambda: datetime.now(UTC), folds=journal.folds)
         self.desk = Desk(
             database=self.database,
-            journal=Journal(self.database),
+            journal=journal,
             registry=Registry([AGENT]),
             model=cast(ChatModel, InstantModel(1)),
             feed=LocalFeed(),

@@ -17,7 +17,7 @@ from compaction.store import orders
 from compaction.summary import TokenCounter, estimate_tokens
 from compaction.verifying import LedgerCheck, check_compaction, check_thread
 from compaction.viewing import Views
-from state import Database, Folded, NotFound, Thread, get_thread, to_us
+from state import Database, Folded, Folds, NotFound, Thread, get_thread, to_us
 from state.numbered import find_numbered
 
 __all__ = ["CompactionService"]
@@ -26,18 +26,24 @@ __all__ = ["CompactionService"]
 class CompactionService:
     """The verbs, by what they are about.
 
-    `count` counts the tokens of a text for every decision of a compaction, `now` is the clock.
+    `count` counts the tokens of a text for every decision of a compaction, `now` is the clock. `folds` are those that
+    the process keeps; without them every look at a thread folds its whole journal.
     """
 
     def __init__(
-        self, database: Database, *, now: Callable[[], datetime], count: TokenCounter = estimate_tokens
+        self,
+        database: Database,
+        *,
+        now: Callable[[], datetime],
+        count: TokenCounter = estimate_tokens,
+        folds: Folds | None = None,
     ) -> None:
         self._database, self._now = database, now
-        self.compactions = Compactions(database, count, now)
-        self.views = Views(database, self.compactions.count_message, now)
-        self.drops = Drops(database, count, self.compactions.count_message)
+        self.compactions = Compactions(database, count, now, folds)
+        self.views = Views(database, self.compactions.count_message, now, folds)
+        self.drops = Drops(database, count, self.compactions.count_message, folds)
         self.segments = Segments(database, self.compactions.count_message)
-        self.recalls = Recalls(database, self.compactions.count_message, now)
+        self.recalls = Recalls(database, self.compactions.count_message, now, folds)
         self.policies = Policies(database, now)
 
     async def learn(self, thread: Thread, folded: Folded) -> Learnt:

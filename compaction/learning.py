@@ -11,7 +11,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from compaction.analysis import Analyses, PartAnalysis, analyse_all
-from compaction.loading import entries_of
+from compaction.placing import entries_of
 from compaction.source import Position, Role, SourceEntry
 from compaction.store import rows, views
 from state import Database, Folded, Thread

@@ -2,24 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from compaction.placing import MESSAGE_TOKENS, Counter, entries_of, placed_of, versions_of
 from compaction.plan import Situation
 from compaction.records import KeptView, Standing
-from compaction.source import Position, Role, SourceEntry
+from compaction.source import Position, SourceEntry
 from compaction.store import views
 from compaction.summary import TokenCounter
-from compaction.transcript import source_entry
 from compaction.view import Live, Masked, Pin, Segment, Summary
 from state import (
+    Folds,
     Message,
     NotFound,
     Thread,
     ThreadState,
     fold,
+    fold_thread,
     get_thread,
     lineage_of,
     read_entries,
@@ -32,14 +34,11 @@ __all__ = [
     "Loaded",
     "MessageCounter",
     "entries_as_of",
-    "entries_of",
     "load_numbered",
     "load_thread",
     "read_loaded",
-    "versions_of",
 ]
 
-MESSAGE_TOKENS = 4  #: of a message beside its text
 CACHE_COUNT_MAX = 100_000
 Versions = Mapping[int, int]
 
@@ -105,46 +104,43 @@ class Loaded:
         return {entry.position: entry for entry in self.entries}
 
 
-def entries_of(
-    state: ThreadState, erased: Mapping[Position, Role], count: Callable[[Message], int]
-) -> list[SourceEntry]:
-    """The transcript as compaction reads it, in the order of the journal; erased messages keep their place."""
-    open_ids = {call.call.id for call in state.open_calls}
-    entries = []
-    for message_id, message in state.by_id.items():
-        place = state.places[message_id]
-        position = Position(place.seq, place.ordinal)
-        if position in erased:
-            continue
-        entries.append(
-            source_entry(
-                message,
-                place.seq,
-                ordinal=place.ordinal,
-                tokens=count(message),
-                is_open=any(call.id in open_ids for call in message.tool_calls),
-            )
-        )
-    gone = [
-        SourceEntry(seq=position.seq, message=position.message, role=role, erased=True, tokens=MESSAGE_TOKENS)
-        for position, role in erased.items()
-        if position.seq <= state.seq
-    ]
-    return sorted([*entries, *gone], key=lambda entry: entry.position)
-
-
-def versions_of(state: ThreadState, erased: Mapping[Position, Role]) -> dict[int, int]:
-    """By seq of each entry with messages: the seq of the entry that last wrote one of them."""
-    versions: dict[int, int] = {position.seq: position.seq for position in erased if position.seq <= state.seq}
-    for place in state.places.values():
-        versions[place.seq] = max(place.written_seq, versions.get(place.seq, 0))
-    return versions
-
-
-def read_loaded(connection: Connection, thread: Thread, state: ThreadState, count: Callable[[Message], int]) -> Loaded:
+def read_loaded(connection: Connection, thread: Thread, state: ThreadState, count: Counter) -> Loaded:
     """The thread behind its folded state. One query for a thread that was never compacted, a few for others."""
     erased = views.erased_in(connection, thread.number)
-    entries, versions = entries_of(state, erased, count), versions_of(state, erased)
+    return _placed_in(connection, thread, entries_of(state, erased, count), versions_of(state, erased))
+
+
+def load_thread(
+    connection: Connection, tenant_id: str, thread_id: str, count: Counter, folds: Folds | None = None
+) -> Loaded:
+    """The tenant's thread from its journal, or from what is kept of it in `folds`; raises NotFound.
+
+    With `folds` for readers of a snapshot only: what a unit has not committed yet must not be kept.
+    """
+    thread = get_thread(connection, tenant_id, thread_id)
+    if folds is None:
+        return read_loaded(connection, thread, fold_thread(connection, thread).state, count)
+    placed = placed_of(folds.read(connection, thread), views.erased_in(connection, thread.number), count)
+    return _placed_in(connection, thread, placed.entries, placed.versions)
+
+
+def load_numbered(connection: Connection, number: int, count: Counter, folds: Folds | None = None) -> Loaded:
+    """The thread with this number, whosever it is; as `load_thread`. Raises NotFound."""
+    thread = find_numbered(connection, number)
+    if thread is None:
+        raise NotFound("Thread", str(number))
+    return load_thread(connection, thread.tenant_id, thread.thread_id, count, folds)
+
+
+def entries_as_of(connection: Connection, number: int, branch: int, head_seq: int, count: Counter) -> list[SourceEntry]:
+    """The messages of a thread as they were at `head_seq` on `branch`, whatever was written since. Raises NotFound."""
+    lineage = lineage_of(read_leaves(connection, number), branch)
+    seen = visible(read_entries(connection, number), lineage)
+    state = fold(each for each in seen if each.seq <= head_seq)
+    return entries_of(state, views.erased_in(connection, number), count)
+
+
+def _placed_in(connection: Connection, thread: Thread, entries: Sequence[SourceEntry], versions: Versions) -> Loaded:
     standing = views.read_standing(connection, thread.number)
     kept = views.find_view(connection, thread.number, standing.view_id)
     while kept is not None:
@@ -157,43 +153,17 @@ def read_loaded(connection: Connection, thread: Thread, state: ThreadState, coun
     raise NotFound("View", standing.view_id)
 
 
-def load_thread(
-    connection: Connection, tenant_id: str, thread_id: str, count: Callable[[Message], int], upto_seq: int | None = None
-) -> Loaded:
-    """The tenant's thread from its journal; up to `upto_seq`, as it was then. Raises NotFound."""
-    thread = get_thread(connection, tenant_id, thread_id)
-    recorded = visible(read_entries(connection, thread.number), thread.lineage)
-    state = fold(each for each in recorded if upto_seq is None or each.seq <= upto_seq)
-    return read_loaded(connection, thread, state, count)
-
-
-def load_numbered(connection: Connection, number: int, count: Callable[[Message], int]) -> Loaded:
-    """The thread with this number, whosever it is. Raises NotFound."""
-    thread = find_numbered(connection, number)
-    if thread is None:
-        raise NotFound("Thread", str(number))
-    return load_thread(connection, thread.tenant_id, thread.thread_id, count)
-
-
-def entries_as_of(
-    connection: Connection, number: int, branch: int, head_seq: int, count: Callable[[Message], int]
-) -> list[SourceEntry]:
-    """The messages of a thread as they were at `head_seq` on `branch`, whatever was written since. Raises NotFound."""
-    lineage = lineage_of(read_leaves(connection, number), branch)
-    seen = visible(read_entries(connection, number), lineage)
-    state = fold(each for each in seen if each.seq <= head_seq)
-    return entries_of(state, views.erased_in(connection, number), count)
-
-
 def _fits(kept: KeptView, segments: Mapping[str, Segment], signatures: Mapping[str, str], versions: Versions) -> bool:
     """Whether the view's summaries tell of the messages as they are, and every message is shown or covered."""
+    head_seq = max(versions, default=0)
     shown: set[int] = set()
-    ranges: list[tuple[int, int | None]] = []
     for item in kept.view.items:
         match item:
             case Live(first, last):
-                ranges.append((first, last))
+                shown.update(range(first, head_seq + 1 if last is None else min(last, head_seq) + 1))
             case Masked(seq):
+                if seq not in versions:
+                    return False
                 shown.add(seq)
             case Pin(seq):
                 if seq not in versions:
@@ -205,8 +175,4 @@ def _fits(kept: KeptView, segments: Mapping[str, Segment], signatures: Mapping[s
                 if views.signature_of(segment.covered, versions) != signatures[segment_id]:
                     return False
                 shown.update(segment.covered)
-    left = [seq for seq in versions if seq not in shown]
-    masked = [item.seq for item in kept.view.items if isinstance(item, Masked)]
-    return all(seq in versions for seq in masked) and all(
-        any(first <= seq and (last is None or seq <= last) for first, last in ranges) for seq in left
-    )
+    return versions.keys() <= shown

@@ -15,7 +15,7 @@ from compaction.source import Position, SourceEntry
 from compaction.store import orders, rows
 from compaction.summary import TokenCounter
 from compaction.wording import content_words
-from state import Database, NotFound
+from state import Database, Folds, NotFound
 from state.numbered import find_numbered
 
 __all__ = ["DropSource", "Drops", "FoundDrop"]
@@ -46,8 +46,10 @@ class DropSource(msgspec.Struct, frozen=True, kw_only=True):
 class Drops:
     """The verbs over drops; all of them read only. A tenant's ids do not exist for another tenant (NotFound)."""
 
-    def __init__(self, database: Database, count: TokenCounter, count_message: MessageCounter) -> None:
-        self._database, self._count, self._count_message = database, count, count_message
+    def __init__(
+        self, database: Database, count: TokenCounter, count_message: MessageCounter, folds: Folds | None = None
+    ) -> None:
+        self._database, self._count, self._count_message, self._folds = database, count, count_message, folds
 
     async def page(
         self, tenant_id: str, compaction_id: str, chosen: DropFilter, *, after: int = -1, count_max: int = 50
@@ -115,7 +117,7 @@ class Drops:
         """
 
         def read(connection: Connection) -> tuple[Loaded, list[Drop]]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
             return loaded, _newest(connection, loaded.view.ledgers)
 
         loaded, drops = await self._database.read(read)
@@ -133,7 +135,9 @@ class Drops:
         found: list[FoundDrop] = []
         for number in list(by_thread)[:THREAD_COUNT_MAX]:
             loaded = await self._database.read(
-                lambda connection, number=number: load_numbered(connection, number, self._count_message)  # type: ignore[misc]
+                lambda connection, number=number: load_numbered(  # type: ignore[misc]
+                    connection, number, self._count_message, self._folds
+                )
             )
             in_effect = [drop for drop in by_thread[number] if drop.compaction_id in loaded.view.ledgers]
             found.extend(self._recalled(loaded, in_effect, query))

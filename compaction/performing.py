@@ -26,7 +26,7 @@ from compaction.proposal import Aborted, CompactionRequest, Proposal
 from compaction.records import Compaction, CompactionStatus, Order
 from compaction.store import orders, replies, rows, views
 from compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
-from state import Database, LeaseLost, NotFound, ThreadGone, new_id, to_us
+from state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
 
@@ -42,6 +42,7 @@ class Tools(Protocol):
     database: Database
     count: TokenCounter
     count_message: MessageCounter
+    folds: Folds | None
     now: Callable[[], datetime]
 
 
@@ -150,7 +151,7 @@ class Performance:
 
     async def _load(self, held: Compaction) -> Loaded:
         return await self._tools.database.read(
-            lambda connection: load_numbered(connection, held.thread, self._tools.count_message)
+            lambda connection: load_numbered(connection, held.thread, self._tools.count_message, self._tools.folds)
         )
 
     async def _hold(self) -> Compaction | None:

@@ -13,7 +13,7 @@ from compaction.source import Position
 from compaction.store import recalls, rows
 from compaction.view import Pin
 from compaction.view.items import live_seqs
-from state import Database, get_thread, to_us
+from state import Database, Folds, get_thread, to_us
 
 __all__ = ["PinSuggestion", "Recalls"]
 
@@ -35,8 +35,10 @@ class PinSuggestion(msgspec.Struct, frozen=True, kw_only=True):
 class Recalls:
     """The verbs over recalls. A tenant's ids do not exist for another tenant (NotFound)."""
 
-    def __init__(self, database: Database, count_message: MessageCounter, now: Callable[[], datetime]) -> None:
-        self._database, self._count_message, self._now = database, count_message, now
+    def __init__(
+        self, database: Database, count_message: MessageCounter, now: Callable[[], datetime], folds: Folds | None = None
+    ) -> None:
+        self._database, self._count_message, self._now, self._folds = database, count_message, now, folds
 
     async def note(
         self, tenant_id: str, thread_id: str, drop_ids: Iterable[str], how: recalls.How, *, requested_by: str, key: str
@@ -73,7 +75,7 @@ class Recalls:
         """
 
         def query(connection: Connection) -> list[PinSuggestion]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
             often = recalls.recalled_often(connection, loaded.thread.number, RECALL_COUNT_MIN, SUGGESTION_COUNT_MAX)
             made = (
                 _suggestion(loaded, rows.find_drop(connection, tenant_id, drop_id), count, last_us)

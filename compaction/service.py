@@ -25,7 +25,7 @@ from compaction.records import Compaction, CompactionStatus, Order, Trigger
 from compaction.store import orders, outlooks
 from compaction.store.outlooks import Outlook
 from compaction.summary import Summariser, TokenCounter
-from state import Database, KeyReused, NotFound, get_thread, new_id, to_us
+from state import Database, Folds, KeyReused, NotFound, get_thread, new_id, to_us
 
 __all__ = ["Compactions", "Preview"]
 
@@ -53,8 +53,10 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 class Compactions:
     """The verbs over compactions. `count` counts tokens, the same counter for everything; `now` is the clock."""
 
-    def __init__(self, database: Database, count: TokenCounter, now: Callable[[], datetime]) -> None:
-        self.database, self.count, self.now = database, count, now
+    def __init__(
+        self, database: Database, count: TokenCounter, now: Callable[[], datetime], folds: Folds | None = None
+    ) -> None:
+        self.database, self.count, self.now, self.folds = database, count, now, folds
         self.count_message = MessageCounter(count)
 
     async def preview(
@@ -200,7 +202,7 @@ class Compactions:
     async def load(self, tenant_id: str, thread_id: str) -> Loaded:
         """The thread with its messages and its view, read at once. Raises NotFound."""
         return await self.database.read(
-            lambda connection: load_thread(connection, tenant_id, thread_id, self.count_message)
+            lambda connection: load_thread(connection, tenant_id, thread_id, self.count_message, self.folds)
         )
 
 

@@ -13,9 +13,9 @@ from compaction.loading import Loaded, MessageCounter, load_numbered, load_threa
 from compaction.records import Cause, Compaction, KeptView
 from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.store import orders, recalls, rows, views
-from compaction.view import Rendered, Segment, View, ViewDiff, diff_views, render
+from compaction.view import Rendered, Segment, View, ViewDiff, check_view, diff_views, render
 from compaction.view.items import live_seqs
-from state import Database, NotFound, ViewAct, get_thread, new_id, to_us
+from state import Database, Folds, NotFound, ViewAct, get_thread, new_id, to_us
 
 __all__ = ["ShownView", "Views"]
 
@@ -35,8 +35,10 @@ class Views:
     nothing was written then.
     """
 
-    def __init__(self, database: Database, count_message: MessageCounter, now: Callable[[], datetime]) -> None:
-        self._database, self._count_message, self._now = database, count_message, now
+    def __init__(
+        self, database: Database, count_message: MessageCounter, now: Callable[[], datetime], folds: Folds | None = None
+    ) -> None:
+        self._database, self._count_message, self._now, self._folds = database, count_message, now, folds
 
     async def show(self, tenant_id: str, thread_id: str, view_id: str | None = None) -> ShownView:
         """The thread's view, or an earlier one of it, rendered. Raises NotFound, and ViewBroken for a view that does
@@ -161,7 +163,7 @@ class Views:
         *,
         alongside: Callable[[Connection], None] | None = None,
     ) -> KeptView:
-        render(view, loaded.entries, await self._segments(loaded.thread.number, view))
+        check_view(view, loaded.entries, await self._segments(loaded.thread.number, view))
         move = ViewMove(
             loaded=loaded,
             view=view,
@@ -183,7 +185,7 @@ class Views:
         self, tenant_id: str, thread_id: str, view_id: str | None
     ) -> tuple[Loaded, KeptView, dict[str, Segment]]:
         def query(connection: Connection) -> tuple[Loaded, KeptView, dict[str, Segment]]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
             if view_id is None:
                 return loaded, loaded.view, dict(loaded.segments)
             asked = views.find_view(connection, loaded.thread.number, view_id)
@@ -214,7 +216,9 @@ class Views:
         return found
 
     async def _loaded(self, done: Compaction) -> Loaded:
-        return await self._database.read(lambda connection: load_numbered(connection, done.thread, self._count_message))
+        return await self._database.read(
+            lambda connection: load_numbered(connection, done.thread, self._count_message, self._folds)
+        )
 
     def _new_id(self) -> str:
         return new_id(to_us(self._now()))

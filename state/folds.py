@@ -9,7 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, select
@@ -24,7 +24,8 @@ from state.thread_state import ThreadState
 
 __all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "Folded", "Folds", "empty_fold", "fold_thread"]
 
-#: Bytes of the journals whose folds a process keeps. A fold takes about three times as much memory.
+#: Bytes of the journals whose folds a process keeps. A fold takes about three times as much memory, and
+#: what compaction makes of its messages about as much as the journal again.
 FOLD_BYTES_MAX = 64 * 1024 * 1024
 #: A fold that nobody asked for in so many seconds is let go: words that were erased meanwhile go with it.
 FOLD_KEPT_S = 60.0
@@ -38,6 +39,9 @@ class Folded:
     Attributes:
         erasures: The thread's count of erasures when it was folded.
         byte_count: Bytes of the payloads that went into it.
+        beside: What others made of its messages, by a key of their own. It goes where the fold goes, to its copies and
+            to what it is moved on to, and nowhere else: nothing of it outlives words that were erased. Whoever takes
+            something from it sees to it that the messages are still the same.
     """
 
     head_seq: int
@@ -47,6 +51,7 @@ class Folded:
     state: ThreadState
     outline: Outline
     byte_count: int
+    beside: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def is_of(self, thread: Thread) -> bool:
         """Whether this is what the thread's journal folds to now."""
@@ -69,12 +74,12 @@ def fold_thread(connection: Connection, thread: Thread, base: Folded | None = No
     moved = None if base is None else _moved(connection, thread, base)
     if moved is not None:
         return moved
-    return _grown(thread, _rows(connection, thread, 1), ThreadState(), Outline(), 0)
+    return _grown(thread, _rows(connection, thread, 1), ThreadState(), Outline(), 0, {})
 
 
 def empty_fold(thread: Thread) -> Folded:
     """The fold of a journal that has nothing yet: no query."""
-    return _grown(thread, (), ThreadState(), Outline(), 0)
+    return _grown(thread, (), ThreadState(), Outline(), 0, {})
 
 
 def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | None:
@@ -85,7 +90,7 @@ def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | Non
     rows = _rows(connection, thread, base.head_seq)
     if not rows or rows[0].seq != base.head_seq or rows[0].digest != base.head_digest:
         return None
-    return _grown(thread, rows[1:], base.state, base.outline, base.byte_count)
+    return _grown(thread, rows[1:], base.state, base.outline, base.byte_count, base.beside)
 
 
 def _rows(connection: Connection, thread: Thread, from_seq: int) -> Sequence[Any]:
@@ -95,7 +100,14 @@ def _rows(connection: Connection, thread: Thread, from_seq: int) -> Sequence[Any
     return connection.execute(of_thread.order_by(entry.seq)).all()
 
 
-def _grown(thread: Thread, rows: Sequence[Any], state: ThreadState, outline: Outline, byte_count: int) -> Folded:
+def _grown(
+    thread: Thread,
+    rows: Sequence[Any],
+    state: ThreadState,
+    outline: Outline,
+    byte_count: int,
+    beside: dict[object, object],
+) -> Folded:
     entries = [
         Recorded(row.seq, row.branch, row.run, row.fence, row.at, row.kind, decode(row.kind, row.payload))
         for row in rows
@@ -110,6 +122,7 @@ def _grown(thread: Thread, rows: Sequence[Any], state: ThreadState, outline: Out
         state=fold(visible(entries, thread.lineage), state),
         outline=outline,
         byte_count=byte_count + sum(len(row.payload) for row in rows if row.payload is not None),
+        beside=beside,
     )
 
 

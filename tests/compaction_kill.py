@@ -109,7 +109,8 @@ def forked(url: str, act: Callable[[Compacting], Awaitable[dict[str, Any]]]) -> 
     async def live() -> dict[str, Any]:
         store = Store.open(url)
         try:
-            return await act(Compacting(store, CompactionService(store.database, now=lambda: datetime.now(UTC))))
+            service = CompactionService(store.database, now=lambda: datetime.now(UTC), folds=store.journal.folds)
+            return await act(Compacting(store, service))
         finally:
             await store.database.close()
 

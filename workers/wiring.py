@@ -148,7 +148,7 @@ async def open_resources(
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(asyncio.to_thread, tracer.close)
-        compactor = compaction.CompactionService(database, now=now, count=count_tokens)
+        compactor = compaction.CompactionService(database, now=now, count=count_tokens, folds=journal.folds)
         memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
         desk = Desk(
             database=database,

@@ -2,7 +2,7 @@
 
 from compaction.view.diff import ViewDiff, diff_views
 from compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, first_view, live_seqs
-from compaction.view.render import PartRole, Rendered, RenderedCall, RenderedPart, render
+from compaction.view.render import PartRole, Rendered, RenderedCall, RenderedPart, check_view, render
 
 __all__ = [
     "Item",
@@ -17,6 +17,7 @@ __all__ = [
     "Summary",
     "View",
     "ViewDiff",
+    "check_view",
     "diff_views",
     "first_view",
     "live_seqs",

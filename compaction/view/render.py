@@ -13,7 +13,7 @@ from compaction.source import Part, PartKind, Role, SourceEntry
 from compaction.view.items import Live, Masked, Pin, Segment, Summary, View
 from compaction.view.stubs import abandoned_text, masked_text, pin_text, reference_text, segment_text
 
-__all__ = ["PartRole", "Rendered", "RenderedCall", "RenderedPart", "render"]
+__all__ = ["PartRole", "Rendered", "RenderedCall", "RenderedPart", "check_view", "render"]
 
 
 class PartRole(StrEnum):
@@ -73,16 +73,24 @@ def render(view: View, entries: Sequence[SourceEntry], segments: Mapping[str, Se
     return Rendered(parts, digest.hexdigest(), sum(part.tokens for part in parts))
 
 
+def check_view(view: View, entries: Sequence[SourceEntry], segments: Mapping[str, Segment]) -> None:
+    """Raise ViewBroken where `render` would, without a word of what would be sent."""
+    for item in view.items:
+        if isinstance(item, Masked):
+            _masked_entries(view, item, entries)
+        elif isinstance(item, Summary):
+            _segment_of(view, item, segments)
+        elif isinstance(item, Pin):
+            _pinned_entry(view, item, entries)
+
+
 def _parts(view: View, entries: Sequence[SourceEntry], segments: Mapping[str, Segment]) -> Iterator[RenderedPart]:
     shown: list[tuple[SourceEntry, bool]] = []
     for item in view.items:
         if isinstance(item, Live):
             shown.extend((entry, False) for entry in _slice(entries, item.from_seq, item.to_seq))
         elif isinstance(item, Masked):
-            masked = _slice(entries, item.seq, item.seq)
-            if not masked:
-                raise ViewBroken(view.view_id, f"there is no entry {item.seq}")
-            shown.extend((entry, entry.role is Role.TOOL) for entry in masked)
+            shown.extend((entry, entry.role is Role.TOOL) for entry in _masked_entries(view, item, entries))
         else:
             yield from _messages(shown, is_tail=False)
             shown = []
@@ -108,19 +116,39 @@ def _standing(
     view: View, item: Summary | Pin, entries: Sequence[SourceEntry], segments: Mapping[str, Segment]
 ) -> RenderedPart:
     if isinstance(item, Summary):
-        segment = segments.get(item.segment_id)
-        if segment is None:
-            raise ViewBroken(view.view_id, f"there is no segment {item.segment_id!r}")
+        segment = _segment_of(view, item, segments)
         # A summary has words of people, models and tools: it is sent as the model's own note, never as a person's
         # or an operator's word.
         return RenderedPart(
             PartRole.SUMMARY, Role.AI, segment_text(segment), segment_id=segment.segment_id, tokens=segment.tokens
         )
+    entry = _pinned_entry(view, item, entries)
+    text = pin_text(entry, "" if entry.erased else entry.text_of(item.part)[item.start : item.end])
+    return RenderedPart(PartRole.PIN, Role.AI, text, seq=item.seq, tokens=_estimate(text))
+
+
+def _masked_entries(view: View, item: Masked, entries: Sequence[SourceEntry]) -> Sequence[SourceEntry]:
+    masked = _slice(entries, item.seq, item.seq)
+    if not masked:
+        raise ViewBroken(view.view_id, f"there is no entry {item.seq}")
+    return masked
+
+
+def _segment_of(view: View, item: Summary, segments: Mapping[str, Segment]) -> Segment:
+    segment = segments.get(item.segment_id)
+    if segment is None:
+        raise ViewBroken(view.view_id, f"there is no segment {item.segment_id!r}")
+    return segment
+
+
+def _pinned_entry(view: View, item: Pin, entries: Sequence[SourceEntry]) -> SourceEntry:
     found = [entry for entry in _slice(entries, item.seq, item.seq) if entry.message == item.message]
     if not found:
         raise ViewBroken(view.view_id, f"there is no message {item.seq}.{item.message} to pin")
-    text = pin_text(found[0], "" if found[0].erased else found[0].text_of(item.part)[item.start : item.end])
-    return RenderedPart(PartRole.PIN, Role.AI, text, seq=item.seq, tokens=_estimate(text))
+    if not found[0].erased and not 0 <= item.part < len(found[0].parts) + len(found[0].calls):
+        # An edit since may have left it with fewer parts.
+        raise ViewBroken(view.view_id, f"message {item.seq}.{item.message} has no part {item.part}")
+    return found[0]
 
 
 def _messages(shown: Sequence[tuple[SourceEntry, bool]], *, is_tail: bool) -> Iterator[RenderedPart]:

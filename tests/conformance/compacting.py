@@ -112,4 +112,5 @@ def compaction_engine(state_url: str) -> Iterator[Engine]:
 async def compacting(compaction_engine: Engine, store: Store) -> Compacting:
     """The service over an empty database."""
     assert compaction_engine is not None
-    return Compacting(store, CompactionService(store.database, now=lambda: datetime.now(UTC)))
+    service = CompactionService(store.database, now=lambda: datetime.now(UTC), folds=store.journal.folds)
+    return Compacting(store, service)
