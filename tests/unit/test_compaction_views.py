@@ -14,7 +14,17 @@ from compaction.policy import Policy
 from compaction.proposal import Proposal
 from compaction.restore import restore_all, restore_drops, restore_range
 from compaction.source import Role
-from compaction.view import Live, PartRole, Pin, RenderedPart, Summary, View, diff_views, first_view, render
+from compaction.view import (
+    Live,
+    PartRole,
+    Pin,
+    RenderedPart,
+    Summary,
+    View,
+    diff_views,
+    first_view,
+    render,
+)
 from tests.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, message, talk, tool
 from tests.provider_pairs import orphans_chat
 
