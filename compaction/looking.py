@@ -6,6 +6,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from compaction.analysis import analyse_text
+from compaction.atoms import AtomClass
 from compaction.ledger import RowKey, UnitKind
 from compaction.ledger.rows import row_id_of
 from compaction.loading import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
@@ -126,9 +127,19 @@ class Drops:
     async def search_tenant(self, tenant_id: str, query: DropQuery) -> list[FoundDrop]:
         """The best answers over all threads of the tenant: equal values first, then shared words.
 
-        At most CANDIDATE_COUNT_MAX rows, the newest that have one of the words, are looked at.
+        A question that is a unit as a whole (as it is written, case aside, its normal form, or a drop's id) is answered
+        by indexes, and by such units alone where there are any. Every other one looks through the tenant's rows, and
+        the newest that have one of its words are ranked, at most CANDIDATE_COUNT_MAX for each.
         """
+        if query.text.strip():
+            exact, asked = await self._database.read(lambda connection: _whole_units(connection, tenant_id, query))
+            found = await self._ranked(exact, asked)
+            if found:
+                return found
         candidates = await self._database.read(lambda connection: _candidates(connection, tenant_id, query))
+        return await self._ranked(candidates, query)
+
+    async def _ranked(self, candidates: Iterable[Drop], query: DropQuery) -> list[FoundDrop]:
         by_thread: dict[int, list[Drop]] = {}
         for drop in candidates:
             by_thread.setdefault(drop.thread, []).append(drop)
@@ -168,21 +179,36 @@ def _newest(connection: Connection, compaction_ids: Iterable[str]) -> list[Drop]
 
 
 def _candidates(connection: Connection, tenant_id: str, query: DropQuery) -> list[Drop]:
-    statuses = tuple(query.statuses)
     words = sorted(content_words(query.text), key=lambda word: (-len(word), word))[:WORD_COUNT_MAX]
     texts = [query.text.strip(), *words]
     found: dict[str, Drop] = {}
     for text in dict.fromkeys(texts):
-        chosen = DropFilter(
-            statuses=statuses,
-            classes=tuple(query.classes),
-            text=text,
-            from_seq=query.from_seq,
-            to_seq=query.to_seq,
-        )
+        chosen = _filter(query, text)
         drops = rows.rows_of_tenant(connection, tenant_id, chosen, _exact(query.text), count_max=CANDIDATE_COUNT_MAX)
         found.update((drop.drop_id, drop) for drop in drops)
     return list(found.values())
+
+
+def _whole_units(connection: Connection, tenant_id: str, query: DropQuery) -> tuple[list[Drop], DropQuery]:
+    """The units that the question is as a whole, and what then is asked of them."""
+    text = query.text.strip()
+    named = rows.find_drop(connection, tenant_id, text)
+    if named is not None:
+        return [named], msgspec.structs.replace(query, text="")
+    written = {atom.canon for atom in analyse_text(text).atoms if text[atom.start : atom.end] == text}
+    canons = {text, text.casefold(), *written}
+    names = {row_id_of(RowKey(UnitKind.ATOM, cls, canon)) for cls in AtomClass for canon in canons}
+    return rows.exact_rows(connection, tenant_id, _filter(query), text, names, CANDIDATE_COUNT_MAX), query
+
+
+def _filter(query: DropQuery, text: str = "") -> DropFilter:
+    return DropFilter(
+        statuses=tuple(query.statuses),
+        classes=tuple(query.classes),
+        text=text,
+        from_seq=query.from_seq,
+        to_seq=query.to_seq,
+    )
 
 
 def _exact(text: str) -> Collection[str]:

@@ -140,7 +140,10 @@ class CompactionRow(Row, table=True):
 
 
 class LedgerRow(Row, table=True):
-    """One line of a ledger. `folded` is its text in lower case, for searching; an erasure empties both texts."""
+    """One line of a ledger. `folded` is its text in lower case, for searching; an erasure empties all texts.
+
+    `surface` is how `folded` begins, short enough for an index on every database; None in rows of older versions.
+    """
 
     __tablename__ = "compaction_row"
     __table_args__ = (
@@ -148,6 +151,7 @@ class LedgerRow(Row, table=True):
         Index("compaction_row_of_thread", "thread", "status"),
         Index("compaction_row_by_unit", "tenant_id", "row_id"),
         Index("compaction_row_by_status", "tenant_id", "status"),
+        Index("compaction_row_by_surface", "tenant_id", "surface"),
     )
     compaction_id: str = Field(primary_key=True)
     number: int = Field(primary_key=True)
@@ -163,6 +167,7 @@ class LedgerRow(Row, table=True):
     first_seq: int = big()
     last_seq: int = big()
     folded: str = long_text()
+    surface: str | None = None
     body: bytes = document()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
 
 from compaction import tables
 from compaction.analysis import PartAnalysis
@@ -21,6 +21,7 @@ __all__ = [
     "analysed_keys",
     "drop_id_of",
     "due_promotions",
+    "exact_rows",
     "find_drop",
     "forget_analyses",
     "forget_threads",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 FOLDED_LENGTH_MAX = 2_000
+#: Characters of a text that the index has; PostgreSQL takes 2,700 bytes of a key.
+SURFACE_LENGTH = 64
 _ROW = msgspec.json.Decoder(Row)
 _FOUND = msgspec.json.Decoder(tuple[PartAnalysis, ...])
 _PROMOTION = msgspec.json.Decoder(Promotion)
@@ -81,13 +84,19 @@ def put_rows(connection: Connection, compaction_id: str, rows: Mapping[int, Row]
 
 
 def _changing(row: Row) -> dict[str, Any]:
-    # PostgreSQL's text has no NUL; this column is for searching only.
+    folded = _folded(row.text)
     return {
         "status": row.status,
         "reason": row.reason,
-        "folded": row.text.casefold()[:FOLDED_LENGTH_MAX].replace("\0", " "),
+        "folded": folded,
+        "surface": folded[:SURFACE_LENGTH],
         "body": msgspec.json.encode(row),
     }
+
+
+def _folded(text: str) -> str:
+    # PostgreSQL's text has no NUL; these columns are for searching only.
+    return text.casefold()[:FOLDED_LENGTH_MAX].replace("\0", " ")
 
 
 def read_rows(connection: Connection, compaction_id: str) -> list[Row]:
@@ -126,6 +135,20 @@ def rows_of_tenant(
     )
     known = {drop.drop_id for drop in found}
     return [*found, *(drop for drop in _drops(connection, others) if drop.drop_id not in known)]
+
+
+def exact_rows(
+    connection: Connection, tenant_id: str, chosen: DropFilter, text: str, row_ids: Collection[str], count_max: int
+) -> list[Drop]:
+    """Rows of all threads of a tenant that are written so, whole (case aside), or have these ids; by indexes alone."""
+    folded = _folded(text)
+    written = and_(_column.surface == folded[:SURFACE_LENGTH], _column.folded == folded)
+    found: dict[str, Drop] = {}
+    for way in (_column.row_id.in_(list(row_ids)), written):
+        those = select(tables.ledger_row).where(_column.tenant_id == tenant_id, way, *_conditions(chosen))
+        newest = those.order_by(_column.compaction_id.desc(), _column.number).limit(count_max)
+        found.update((drop.drop_id, drop) for drop in _drops(connection, newest))
+    return list(found.values())
 
 
 def find_drop(connection: Connection, tenant_id: str, drop_id: str) -> Drop | None:

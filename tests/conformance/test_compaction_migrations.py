@@ -2,10 +2,11 @@
 
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, inspect
+from sqlalchemy import Engine, column, insert, inspect, select, table
 
 import state
 from compaction import current_revision, head_revision, migrate
+from compaction import tables as tables_of_compaction
 from compaction.migrations import VERSION_TABLE
 from compaction.tables import METADATA
 from tests.conformance.compacting import compaction_engine
@@ -46,3 +47,19 @@ def test_the_migrations_lead_down_and_up_again(compaction_engine: Engine) -> Non
     migrate(compaction_engine)
 
     assert tables(compaction_engine) == before
+
+
+def test_rows_of_older_ledgers_are_found_by_how_they_are_written(compaction_engine: Engine) -> None:
+    """The migration fills in what the index is over."""
+    migrate(compaction_engine, "0006")
+    row = {
+        "compaction_id": "c", "number": 0, "row_id": "r", "tenant_id": "t", "thread": 1, "unit": "atom", "cls": "name",
+        "status": "dropped", "critical": False, "first_seq": 1, "last_seq": 1, "folded": "é" * 100, "body": b"{}",
+    }  # fmt: skip
+    with compaction_engine.begin() as connection:
+        connection.execute(insert(table("compaction_row", *map(column, row))).values(row))
+
+    migrate(compaction_engine)
+
+    with compaction_engine.connect() as connection:
+        assert connection.scalars(select(tables_of_compaction.ledger_row.c.surface)).all() == ["é" * 64]
