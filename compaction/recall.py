@@ -2,11 +2,13 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from math import log
 
 import msgspec
 
 from compaction.analysis import analyse_text
+from compaction.answering import Candidate, answer_scores
 from compaction.ledger import Row, RowKey, Source, Status, UnitKind
 from compaction.ledger.rows import row_id_of
 from compaction.source import Position, Role, SourceEntry, Trust
@@ -17,6 +19,8 @@ __all__ = ["DropQuery", "Recalled", "recall_dropped"]
 
 LIMIT_MAX = 100
 NEIGHBOUR_CHARACTERS = 120
+#: At least what a unit scores that is asked for by its value, or by words that it has in this order.
+EXACT_MIN = 100.0
 _GONE = frozenset({Status.DROPPED, Status.ALTERED, Status.PROMOTED, Status.PARAPHRASED})
 
 
@@ -30,6 +34,9 @@ class DropQuery(msgspec.Struct, frozen=True, kw_only=True):
     to_seq: int | None = None
     limit: int = 5
     budget_tokens: int = 800
+    #: The text is a question in words that the answer need not have: ranked by what speaks for an answer, and each
+    #: message answers once before another of its units does.
+    as_question: bool = False
 
 
 class Recalled(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +68,14 @@ def recall_dropped(
     """
     chosen = [row for row in rows if _passes(row, query)]
     scores = _scores(chosen, entries, query.text)
+    if query.as_question and query.text:
+        scores = _with_meaning(chosen, entries, query.text, scores)
     ranked = sorted(
         (row for row in chosen if not query.text or scores[row.row_id] > 0),
         key=lambda row: (-scores[row.row_id], -row.salience, row.sources[0]),
     )
+    if query.as_question:
+        ranked = _spread(ranked, scores)
     answers: list[Recalled] = []
     left = query.budget_tokens
     for row in ranked:
@@ -114,6 +125,69 @@ def _scores(rows: Sequence[Row], entries: Mapping[Position, SourceEntry], text: 
             score += 100.0
         scores[row.row_id] = score
     return scores
+
+
+def _with_meaning(
+    rows: Sequence[Row], entries: Mapping[Position, SourceEntry], question: str, by_words: Mapping[str, float]
+) -> dict[str, float]:
+    """The scores of a question: what was named exactly stays before everything that is only likely."""
+    candidates = _candidates(rows, entries)
+    likely = answer_scores(candidates, question)
+    return {
+        row_id: score if score >= EXACT_MIN else min(likely.get(row_id, 0.0), EXACT_MIN - 1)
+        for row_id, score in by_words.items()
+    }
+
+
+def _candidates(rows: Sequence[Row], entries: Mapping[Position, SourceEntry]) -> list[Candidate]:
+    order = sorted(entries)
+    earlier = dict(pairwise(reversed(order)))
+    placed = [(row, answer) for row in rows if (answer := _answer(row, entries, 0.0)) is not None]
+    by_message: dict[tuple[int, int], list[Recalled]] = {}
+    for _, answer in placed:
+        by_message.setdefault(_message(answer.source), []).append(answer)
+    candidates = []
+    for row, answer in placed:
+        last = earlier.get(Position(answer.source.seq, answer.source.message))
+        candidates.append(
+            Candidate(
+                row_id=row.row_id,
+                text=answer.text,
+                around=f"{answer.before} {answer.text} {answer.after}",
+                before=""
+                if last is None or entries[last].erased
+                else entries[last].text()[-NEIGHBOUR_CHARACTERS * 2 :],
+                cls=row.cls,
+                classes_near=frozenset(
+                    other.cls for other in by_message[_message(answer.source)] if _is_near(other.source, answer.source)
+                ),
+            )
+        )
+    return candidates
+
+
+def _is_near(one: Source, other: Source) -> bool:
+    return one.start <= other.end + NEIGHBOUR_CHARACTERS and other.start <= one.end + NEIGHBOUR_CHARACTERS
+
+
+def _message(source: Source) -> tuple[int, int]:
+    return source.seq, source.message
+
+
+def _spread(ranked: Sequence[Row], scores: Mapping[str, float]) -> list[Row]:
+    """The same rows: what is exact, then the best of each message, then the rest."""
+    seen: set[tuple[int, int]] = set()
+    exact: list[Row] = []
+    best: list[Row] = []
+    rest: list[Row] = []
+    for row in ranked:
+        place = _message(row.sources[0])
+        if scores[row.row_id] >= EXACT_MIN:
+            exact.append(row)
+        else:
+            (rest if place in seen else best).append(row)
+        seen.add(place)
+    return [*exact, *best, *rest]
 
 
 def _span(row: Row, entries: Mapping[Position, SourceEntry]) -> str:
