@@ -18,14 +18,14 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
         """how much|money|cost+|price+|budget+|spend|spent|pay|paid|fee|fees|expens+|afford|worth|amount+|salar+
         |wie viel geld|wieviel geld|geld|kost+|preis+|teuer|bezahl+|zahl+|ausgeb+|gebühr+|betrag+|summe|was macht
         |combien|argent|coût+|coûte+|prix|budget|dépens+|payer|paie|paye|montant+|somme|tarif+
-        |cuánto|dinero|cuesta+|costo+|coste+|precio+|presupuesto+|gast+|pagar|pagamos|importe+|tarifa+|crédito
+        |cuánto|dinero|cuesta+|costo+|coste+|precio+|presupuesto+|gasto+|gastar+|gastamos|pagar|pagamos|importe+|tarifa+|crédito
         |多少钱|花费|费用|预算|价格|价钱|金额|付多少|花多少|成本|いくら|お金|費用|予算|値段|金額|料金|価格|代金""",
     ),
     (
         (_A.DATE,),
         """when|what date|which date|what day|which day|until when|by when|deadline|due|date|how long|expir+
         |wann|datum|termin+|welchem tag|welcher tag|frist+|stichtag|wie lange
-        |quand|quelle date|quel jour|date+|échéance+|délai+|jusqu'à
+        |quand|quelle date|quel jour|dates|échéance+|délai+|jusqu'à
         |cuándo|fecha+|qué día|plazo+|hasta cuándo|vence
         |什么时候|何时|哪天|哪一天|日期|期限|几月|到期|什么时间|いつ|何日|日付|期限|締め切り|締切|日にち|何月""",
     ),
@@ -37,11 +37,12 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     (
         (_A.EMAIL, _A.NAME, _A.HANDLE),
         """who|whom|whose|contact|e-mail|email|mail|wer|wem|wen|wessen|ansprechpartner+|mail+
-        |qui|à qui|contacter|courriel|mail|quién|quiénes|correo|contacto|谁|哪位|联系|邮箱|邮件|誰|どなた|連絡先|メール""",
+        |qui|à qui|contacter|courriel|mail|quién|quiénes|correo|contacto
+        |谁|哪位|联系|邮箱|邮件|誰|どなた|連絡先|メール""",
     ),
     (
         (_A.PHONE,),
-        """phone+|telephone+|call|dial|ring|mobile|telefon+|anruf+|rufnummer|handy|durchwahl
+        """phone+|telephone+|call|dial|mobile|telefon+|anruf+|rufnummer|handy|durchwahl
         |téléphon+|appeler|appelle|composer|numéro|teléfono+|llamo|llamar|móvil|电话|拨打|手机|号码|電話|携帯|連絡する番号""",
     ),
     (
@@ -67,13 +68,13 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     ),
     (
         (_A.PERCENT,),
-        """percent+|discount+|rate|share|rebate|how much off|prozent+|rabatt+|nachlass+|anteil+|quote|zinssatz|ermäßigung
-        |pourcent+|réduction+|remise+|rabais|taux|part|porcentaje+|descuento+|rebaja+|tasa|proporción
+        """percent+|discount+|rate|share|rebate|how much off|prozent+|rabatt+|nachlass+|anteil+|quote|zinssatz
+        |ermäßigung|pourcent+|réduction+|remise+|rabais|taux|porcentaje+|descuento+|rebaja+|tasa|proporción
         |百分|折扣|优惠|比例|比率|利率|割引|パーセント|割合|率""",
     ),
     (
         (_A.QUANTITY, _A.NUMBER),
-        """how (?:big|long|large|far|loud|warm|hot|cold|heavy|high|wide|tall|fast|deep|old|many|much)|size|temperature
+        """how (?:big|long|large|far|loud|warm|hot|cold|heavy|high|wide|tall|fast|deep|old|many)|size|temperature
         |limit|weight|length|capacity|maximum|minimum|wie (?:viele?|groß|lang|lange|weit|laut|warm|heiß|kalt|schwer|hoch
         |breit|schnell|tief|alt)|größe|temperatur|gewicht|länge|grenze|höchst+|mindest+
         |combien|niveau|température|taille|poids|longueur|limite|quelle distance|dépasser
@@ -81,13 +82,13 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
         |多少|多大|多长|多远|多热|多高|多重|几个|温度|大小|上限|最高|最多|最低
         |どのくらい|どれだけ|どれくらい|いくつ|何個|何人|何度|温度|大きさ|重さ|長さ|上限|最大|最低""",
     ),
-    ((_A.VERSION,), "version+|release|fassung|versión|版本|バージョン"),
+    ((_A.VERSION,), "version+|fassung|versión|版本|バージョン"),
     ((_A.ERROR,), "error+|exception|failure|fehler+|erreur+|fallo+|错误|报错|エラー"),
     ((_A.COMMAND, _A.CODE), "command+|befehl+|kommando|commande+|comando+|orden|命令|コマンド"),
     (
         (_C.CONSTRAINT,),
-        """forbid+|forbidden|prohibit+|allowed|permitted|may not|must|mustn't|can't|cannot|never|rule|rules|required|have to
-        |has to|avoid|ban|banned|verboten|erlaubt|darf|dürfen|muss|müssen|untersagt|regel+|vorschrift+|nie|vermeid+
+        """forbid+|forbidden|prohibit+|allowed|permitted|may not|must|mustn't|can't|cannot|never|rule|rules|required
+        |have to|has to|avoid|ban|banned|verboten|erlaubt|darf|dürfen|muss|müssen|untersagt|regel+|vorschrift+|nie|vermeid+
         |höchstens|mindestens|unverträglich+|interdi+|permis|autoris+|faut|doit|doivent|règle+|jamais|obligatoire+|évit+
         |prohib+|permitid+|debe|deben|debo|regla+|nunca|obligatori+|evitar|no puede|hay que
         |禁止|不能|不准|不得|不许|必须|规定|可以|最高|最多|不可|禁止|いけない|だめ|してはならない|必ず|規則|決まり|られない|上限""",
@@ -110,8 +111,8 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
 _QUESTION_WORDS: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     (
         (_A.MONEY,),
-        "how much money|what does it cost|wie viel geld|wieviel geld|combien d'argent|cuánto dinero|cuánto cuesta|多少钱"
-        "|いくら",
+        "how much money|what does it cost|wie viel geld|wieviel geld|combien d'argent|cuánto dinero|cuánto cuesta"
+        "|多少钱|いくら",
     ),
     (
         (_A.DATE,),
@@ -154,8 +155,8 @@ _PATTERNS = tuple((classes, _pattern(cues)) for classes, cues in _CUES)
 def classes_asked(question: str) -> dict[str, float]:
     """The classes of drops that would answer the question, each with its weight up to 1; none where nothing tells.
 
-    "Until when does the contract for the telephone run" asks for a date: where the question's own word tells, other words
-    tell half as much.
+    "Until when does the contract for the telephone run" asks for a date: where the question's own word tells, other
+    words tell less.
     """
     plain = {str(cls) for classes, pattern in _STRONG if pattern.search(question) for cls in classes}
     found = {str(cls) for classes, pattern in _PATTERNS if pattern.search(question) for cls in classes}

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise, takewhile
 from math import log
 
 import msgspec
@@ -19,6 +19,10 @@ __all__ = ["DropQuery", "Recalled", "recall_dropped"]
 
 LIMIT_MAX = 100
 NEIGHBOUR_CHARACTERS = 120
+#: So much of the message before: it may be the question that this one answers.
+EARLIER_CHARACTERS = 240
+#: A text longer than this has values of every kind: that it holds one tells nothing.
+HOLDER_CHARACTERS = 300
 #: At least what a unit scores that is asked for by its value, or by words that it has in this order.
 EXACT_MIN = 100.0
 _GONE = frozenset({Status.DROPPED, Status.ALTERED, Status.PROMOTED, Status.PARAPHRASED})
@@ -140,34 +144,45 @@ def _with_meaning(
 
 
 def _candidates(rows: Sequence[Row], entries: Mapping[Position, SourceEntry]) -> list[Candidate]:
-    order = sorted(entries)
-    earlier = dict(pairwise(reversed(order)))
+    earlier = dict(pairwise(sorted(entries, reverse=True)))
     placed = [(row, answer) for row in rows if (answer := _answer(row, entries, 0.0)) is not None]
-    by_message: dict[tuple[int, int], list[Recalled]] = {}
-    for _, answer in placed:
-        by_message.setdefault(_message(answer.source), []).append(answer)
-    candidates = []
+    classes = _classes([answer for _, answer in placed])
+    candidates: list[Candidate] = []
     for row, answer in placed:
         last = earlier.get(Position(answer.source.seq, answer.source.message))
         candidates.append(
             Candidate(
                 row_id=row.row_id,
+                role=answer.role,
                 text=answer.text,
                 around=f"{answer.before} {answer.text} {answer.after}",
-                before=""
-                if last is None or entries[last].erased
-                else entries[last].text()[-NEIGHBOUR_CHARACTERS * 2 :],
+                before="" if last is None or entries[last].erased else entries[last].text()[-EARLIER_CHARACTERS:],
                 cls=row.cls,
-                classes_near=frozenset(
-                    other.cls for other in by_message[_message(answer.source)] if _is_near(other.source, answer.source)
-                ),
+                classes=classes[row.row_id],
             )
         )
     return candidates
 
 
-def _is_near(one: Source, other: Source) -> bool:
-    return one.start <= other.end + NEIGHBOUR_CHARACTERS and other.start <= one.end + NEIGHBOUR_CHARACTERS
+def _classes(found: Iterable[Recalled]) -> dict[str, frozenset[str]]:
+    """By row: its class, the classes of what it holds, and of what holds it. A long text holds nothing."""
+    by_text: dict[tuple[int, int, int], list[Recalled]] = {}
+    classes: dict[str, set[str]] = {}
+    for each in found:
+        classes[each.row_id] = {each.cls}
+        if each.source.end - each.source.start <= HOLDER_CHARACTERS:
+            by_text.setdefault((each.source.seq, each.source.message, each.source.part), []).append(each)
+    for units in by_text.values():
+        units.sort(key=lambda each: (each.source.start, -each.source.end))
+        for at, outer in enumerate(units):
+            # What is held begins before its holder ends: the rest of a text of thousands of values is not looked at.
+            for inner in takewhile(
+                lambda each, end=outer.source.end: each.source.start < end, islice(units, at + 1, None)
+            ):  # type: ignore[misc]
+                if inner.source.end <= outer.source.end:
+                    classes[outer.row_id].add(inner.cls)
+                    classes[inner.row_id].add(outer.cls)
+    return {row_id: frozenset(each) for row_id, each in classes.items()}
 
 
 def _message(source: Source) -> tuple[int, int]:
