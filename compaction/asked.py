@@ -11,14 +11,24 @@ from compaction.clauses import ClauseClass
 __all__ = ["classes_asked"]
 
 _A, _C = AtomClass, ClauseClass
+#: "How heavy", and not "how does": the word behind it measures.
+_NO_VERB = (
+    r"(?!(?:do|does|did|can|could|should|shall|is|are|was|were|to|we|i|you|the|about|come|many|much|often|long"
+    r"|will|would"
+    r"|heiß\w*|ist|laut\w*|kann|könn\w*|soll\w*|wird|werd\w*|war\w*|sind|komm\w*|geht|viel\w*|oft|lange|wir|ich|man|sie"
+    r"|er|es|hat|hab\w*|nenn\w*)(?!\w))\w"
+)
 #: Words with letters are looked for at the beginning of a word; `+` stands for any ending. Others stand anywhere.
 _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     (
         (_A.MONEY,),
-        """how much|money|cost+|price+|budget+|spend|spent|pay|paid|fee|fees|expens+|afford|worth|amount+|salar+
+        """how much|money|cost+|price+|budget+|spend|spent|pay|paid|fee|fees|expens+|afford|worth|amount+|salar+|earn+
+        |proceeds|income|rent|wage+|einnahm+|verdien+|eingebracht|miete|gehalt|erlös+|loyer|salaire|recette+|gagn+
+        |ingres+|sueldo|alquiler|gan[aóé]+|收入|收益|工资|租金|家賃|収入|売上|給料
         |wie viel geld|wieviel geld|geld|kost+|preis+|teuer|bezahl+|zahl+|ausgeb+|gebühr+|betrag+|summe|was macht
         |combien|argent|coût+|coûte+|prix|budget|dépens+|payer|paie|paye|montant+|somme|tarif+
-        |cuánto|dinero|cuesta+|costo+|coste+|precio+|presupuesto+|gasto+|gastar+|gastamos|pagar|pagamos|importe+|tarifa+|crédito
+        |cuánto|dinero|cuesta+|costo+|coste+|precio+|presupuesto+|gasto+|gastar+|gastamos|pagar|pagamos
+        |importe+|tarifa+|crédito
         |多少钱|花费|费用|预算|价格|价钱|金额|付多少|花多少|成本|いくら|お金|費用|予算|値段|金額|料金|価格|代金""",
     ),
     (
@@ -31,29 +41,31 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     ),
     (
         (_A.TIME,),
-        """what time|which time|at what hour|o'clock|when
+        """what time|which time|what hour|hour|o'clock|when
         |wie viel uhr|wieviel uhr|uhrzeit|wann|quelle heure|quand|qué hora|cuándo|几点|什么时候|何时|何時|いつ""",
     ),
     (
         (_A.EMAIL, _A.NAME, _A.HANDLE),
         """who|whom|whose|contact|e-mail|email|mail|wer|wem|wen|wessen|ansprechpartner+|mail+
         |qui|à qui|contacter|courriel|mail|quién|quiénes|correo|contacto
-        |谁|哪位|联系|邮箱|邮件|誰|どなた|連絡先|メール""",
+        |谁|哪位|联系|邮箱|邮件|誰|どなた|連絡|メール""",
     ),
     (
         (_A.PHONE,),
-        """phone+|telephone+|call|dial|mobile|telefon+|anruf+|rufnummer|handy|durchwahl
+        """phone+|telephone+|call|contact|reach|dial|mobile|telefon+|anruf+|rufnummer|handy|durchwahl
         |téléphon+|appeler|appelle|composer|numéro|teléfono+|llamo|llamar|móvil|电话|拨打|手机|号码|電話|携帯|連絡する番号""",
     ),
     (
         (_A.PATH,),
-        """file|files|folder+|directory|path|stored|saved|datei+|ordner+|verzeichnis|pfad+|abgelegt|gespeichert
+        """where can|where do|wo find+|où trouve+|dónde encuentr+|哪里|在哪|どこ|file|files|folder+|directory|path
+        |stored|saved|datei+|ordner+|verzeichnis|pfad+|abgelegt|gespeichert
         |fichier+|dossier+|répertoire+|chemin|archivo+|carpeta+|fichero+|ruta
         |文件|目录|路径|存在哪|放在哪|ファイル|フォルダ|パス|保存先""",
     ),
     (
         (_A.URL, _A.HOST),
-        """url|link+|website|web site|address|page|adresse+|link+|seite|webseite|internetseite
+        """where can|wo find+|où trouve+|dónde encuentr+|url|link+|website|web site|address|page|adresse+|link+
+        |seite|webseite|internetseite
         |lien+|adresse|site|page|enlace+|dirección|página|sitio|web
         |网址|链接|地址|页面|访问|url|リンク|アドレス|ページ|サイト""",
     ),
@@ -63,24 +75,29 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     ),
     (
         (_A.REFERENCE, _A.UUID, _A.HASH),
-        """number|reference+|id|ticket|code|identifier|case|nummer+|kennzeichen|aktenzeichen|vorgang|kennung
+        """password|passcode|kennwort|passwort|mot de passe|contraseña|clave|密码|パスワード|暗証
+        |number|reference+|id|ticket|code|identifier|case|nummer+|kennzeichen|aktenzeichen|vorgang|kennung
         |numéro|référence+|identifiant|número|referencia+|expediente|编号|几号|单号|号码|番号|何番|管理番号|コード""",
     ),
     (
         (_A.PERCENT,),
-        """percent+|discount+|rate|share|rebate|how much off|prozent+|rabatt+|nachlass+|anteil+|quote|zinssatz
+        """percent+|what part|portion|fraction|welcher teil|quelle part|qué parte|几成|何割|discount+|rate|share
+        |rebate|how much off|prozent+|rabatt+|nachlass+|anteil+|quote|zinssatz
         |ermäßigung|pourcent+|réduction+|remise+|rabais|taux|porcentaje+|descuento+|rebaja+|tasa|proporción
         |百分|折扣|优惠|比例|比率|利率|割引|パーセント|割合|率""",
     ),
     (
-        (_A.QUANTITY, _A.NUMBER),
-        """how (?:big|long|large|far|loud|warm|hot|cold|heavy|high|wide|tall|fast|deep|old|many)|size|temperature
-        |limit|weight|length|capacity|maximum|minimum|wie (?:viele?|groß|lang|lange|weit|laut|warm|heiß|kalt|schwer|hoch
-        |breit|schnell|tief|alt)|größe|temperatur|gewicht|länge|grenze|höchst+|mindest+
-        |combien|niveau|température|taille|poids|longueur|limite|quelle distance|dépasser
-        |cuánt+|temperatura|tamaño|peso|longitud|límite|distancia|superar|máximo|mínimo
-        |多少|多大|多长|多远|多热|多高|多重|几个|温度|大小|上限|最高|最多|最低
-        |どのくらい|どれだけ|どれくらい|いくつ|何個|何人|何度|温度|大きさ|重さ|長さ|上限|最大|最低""",
+        (_A.NUMBER, _A.QUANTITY),
+        """how many|how often|wie viele|wieviele|wie oft|combien|cuánt+|多少|几个|几次|いくつ|何個|何人|何回|何枚""",
+    ),
+    (
+        (_A.QUANTITY,),
+        rf"""how {_NO_VERB}+|size|temperature|limit|weight|length|capacity|maximum|minimum|dose+
+        |wie {_NO_VERB}+|größe|temperatur|gewicht|länge|grenze|höchst+|mindest+|dosis
+        |niveau|température|taille|poids|longueur|limite|quelle distance|dépasser|dose|quelle hauteur
+        |cuánt+|temperatura|tamaño|peso|longitud|límite|distancia|superar|máximo|mínimo|dosis|qué tan
+        |多[大长远热高重宽深快久厚冷]|温度|大小|面积|上限|最高|最多|最低|剂量
+        |どのくらい|どれだけ|どれくらい|何度|温度|大きさ|重さ|長さ|面積|広さ|上限|最大|最低""",
     ),
     ((_A.VERSION,), "version+|fassung|versión|版本|バージョン"),
     ((_A.ERROR,), "error+|exception|failure|fehler+|erreur+|fallo+|错误|报错|エラー"),
@@ -88,10 +105,11 @@ _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     (
         (_C.CONSTRAINT,),
         """forbid+|forbidden|prohibit+|allowed|permitted|may not|must|mustn't|can't|cannot|never|rule|rules|required
-        |have to|has to|avoid|ban|banned|verboten|erlaubt|darf|dürfen|muss|müssen|untersagt|regel+|vorschrift+|nie|vermeid+
-        |höchstens|mindestens|unverträglich+|interdi+|permis|autoris+|faut|doit|doivent|règle+|jamais|obligatoire+|évit+
+        |have to|has to|avoid|ban|banned|verboten|erlaubt|darf|dürfen|muss|müssen|untersagt|regel+|vorschrift+|nie
+        |vermeid+        |höchstens|mindestens|unverträglich+|interdi+|défend+|permis|autoris+|faut|doit
+        |doivent|règle+|jamais|obligatoire+|évit+
         |prohib+|permitid+|debe|deben|debo|regla+|nunca|obligatori+|evitar|no puede|hay que
-        |禁止|不能|不准|不得|不许|必须|规定|可以|最高|最多|不可|禁止|いけない|だめ|してはならない|必ず|規則|決まり|られない|上限""",
+        |禁止|不能|不准|不得|不许|必须|规定|可以|最高|最多|不可|禁止|いけな|いけま|だめ|してはならない|必ず|規則|決まり|られない|上限""",
     ),
     (
         (_C.DECISION, _C.CORRECTION),
