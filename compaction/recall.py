@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import islice, pairwise, takewhile
+from itertools import islice, pairwise
 from math import log
 
 import msgspec
@@ -176,9 +176,9 @@ def _classes(found: Iterable[Recalled]) -> dict[str, frozenset[str]]:
         units.sort(key=lambda each: (each.source.start, -each.source.end))
         for at, outer in enumerate(units):
             # What is held begins before its holder ends: the rest of a text of thousands of values is not looked at.
-            for inner in takewhile(
-                lambda each, end=outer.source.end: each.source.start < end, islice(units, at + 1, None)
-            ):  # type: ignore[misc]
+            for inner in islice(units, at + 1, None):
+                if inner.source.start >= outer.source.end:
+                    break
                 if inner.source.end <= outer.source.end:
                     classes[outer.row_id].add(inner.cls)
                     classes[inner.row_id].add(outer.cls)

@@ -62,9 +62,9 @@ async def _recall_dropped(
 ) -> dict[str, Any]:
     """Find again what earlier parts of this conversation said and the summary leaves out, in its exact words.
 
-    Ask by a value, by words, or by the numbers of entries that the summary names; classes narrows it down to
-    constraint, decision, commitment, money, date, path, url and the like. With the id of a summary as summary_id, and
-    nothing else to ask by, its messages come whole, from from_seq on; next_seq is where to go on.
+    Ask by a value, by words, with a question, or by the numbers of entries that the summary names; classes narrows it
+    down to constraint, decision, commitment, money, date, path, url and the like. With the id of a summary as
+    summary_id, and nothing else to ask by, its messages come whole, from from_seq on; next_seq is where to go on.
     """
     hand = context.dropped
     if hand is None:
@@ -78,6 +78,7 @@ async def _recall_dropped(
         to_seq=to_seq,
         limit=limit,
         budget_tokens=budget_tokens,
+        as_question=True,
     )
     return {"about": DATA, "answers": [_shown(each) for each in await hand.search(asked, context.idempotency_key)]}
 
