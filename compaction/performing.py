@@ -217,18 +217,12 @@ class Performance:
             "floor_tokens": refusal.floor_tokens,
         }
         if refusal.reason is RefusalReason.RUN_IN_PROGRESS:
-            return await self._end(CompactionStatus.PLANNED, refusal.reason, "a run holds the thread", tokens)
-        sentence = (
-            f"nothing to do ({refusal.reason}): the request has {refusal.tokens_before} tokens,"
-            f" {refusal.floor_tokens} of them can never leave"
-        )
-        return await self._end(CompactionStatus.REFUSED, refusal.reason, sentence, tokens)
+            return await self._end(CompactionStatus.PLANNED, refusal.reason, refusal.sentence, tokens)
+        return await self._end(CompactionStatus.REFUSED, refusal.reason, refusal.sentence, tokens)
 
     async def _abort(self, made: Aborted) -> Compaction:
-        last = made.rejections[-1]
-        sentence = "; ".join(f"{each.strategy}: {each.reason}" for each in made.rejections)
         values = {"rejections": msgspec.json.encode(made.rejections)}
-        return await self._end(CompactionStatus.ABORTED, last.reason.name.lower(), sentence, values)
+        return await self._end(CompactionStatus.ABORTED, made.error_code, made.sentence, values)
 
     async def _end(
         self, status: CompactionStatus, code: str, sentence: str, values: Mapping[str, Any] | None = None

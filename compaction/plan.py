@@ -35,6 +35,16 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     floor_tokens: int
     target_tokens: int | None = None
 
+    @property
+    def sentence(self) -> str:
+        """Why, for people."""
+        if self.reason is RefusalReason.RUN_IN_PROGRESS:
+            return "a run holds the thread"
+        return (
+            f"nothing to do ({self.reason}): the request has {self.tokens_before} tokens,"
+            f" {self.floor_tokens} of them can never leave"
+        )
+
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan is made from: the view, all entries of the thread in order, and the view's segments.

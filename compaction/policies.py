@@ -131,5 +131,5 @@ def _named(policy: Policy, name: str, version: int) -> Policy:
 def _found(connection: Connection, tenant_id: str, name: str, version: int | None) -> KeptPolicy:
     found = policies.find_policy(connection, tenant_id, name, version)
     if found is None or found.policy is None:
-        raise NotFound(WHAT, name)
+        raise NotFound(WHAT, name if version is None else f"{name}, version {version},")
     return found

@@ -63,3 +63,13 @@ class Aborted(msgspec.Struct, frozen=True, kw_only=True):
 
     compaction_id: str
     rejections: tuple[Rejection, ...]
+
+    @property
+    def error_code(self) -> str:
+        """Why the last draft was not taken, for programs."""
+        return self.rejections[-1].reason.name.lower()
+
+    @property
+    def sentence(self) -> str:
+        """Why, for people."""
+        return "; ".join(f"{each.strategy}: {each.reason}" for each in self.rejections)

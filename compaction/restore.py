@@ -31,7 +31,9 @@ def restore_range(current: View, view_id: str, from_seq: int, to_seq: int, entri
         for entry in entries[group.start : group.end]
     }
     if not wanted:
-        raise ViewBroken(current.view_id, f"there is nothing between {from_seq} and {to_seq}")
+        raise ViewBroken(
+            current.view_id, f"no message of this thread stands between the entries {from_seq} and {to_seq}"
+        )
     missing = wanted - live_seqs(current, head)
     return _with(current, view_id, [Live(first, last) for first, last in ranges_of(missing, known)], unmasked=missing)
 
@@ -43,7 +45,8 @@ def restore_drops(current: View, view_id: str, spans: Iterable[Source], entries:
     for span in spans:
         entry = by_position.get((span.seq, span.message))
         if entry is None or entry.erased:
-            raise ViewBroken(current.view_id, f"entry {span.seq} is not there any more")
+            why = f"entry {span.seq} is no message of this thread, or its words were erased"
+            raise ViewBroken(current.view_id, why)
         has_part = 0 <= span.part < len(entry.parts) + len(entry.calls)
         if not has_part or not 0 <= span.start < span.end <= len(entry.text_of(span.part)):
             raise ViewBroken(current.view_id, f"entry {span.seq} has no span {span.start} to {span.end}")

@@ -129,7 +129,7 @@ class Views:
         shown = live_seqs(now.view, loaded.thread.head_seq)
         for span in spans:
             if span.seq in shown:
-                raise ViewBroken(now.view.view_id, f"entry {span.seq} is in it as it is")
+                raise ViewBroken(now.view.view_id, f"entry {span.seq} is in it as it is, and needs no pin")
         view = restore_drops(now.view, self._new_id(), spans, loaded.entries)
         return await self._move(loaded, view, now.ledgers, requested_by, "pinned")
 

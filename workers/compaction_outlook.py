@@ -7,7 +7,7 @@ __all__ = ["outlook_of"]
 
 def outlook_of(preview: Preview, thread_id: str) -> Outlook:
     """The figures, without a word of the thread."""
-    plan, made, refusal = preview.plan, preview.proposal, preview.refusal
+    plan, made, refusal, aborted = preview.plan, preview.proposal, preview.refusal, preview.aborted
     if refusal is not None:
         return Outlook(
             thread_id=thread_id,
@@ -16,13 +16,14 @@ def outlook_of(preview: Preview, thread_id: str) -> Outlook:
             tokens_after=refusal.tokens_before,
             floor_tokens=refusal.floor_tokens,
             error_code=str(refusal.reason),
+            error=refusal.sentence,
         )
     if plan is None:
         raise AssertionError("what is not refused is planned")
     leaving = plan.covered or plan.masked
     covers, before, floor = (leaving[0], leaving[-1]), plan.tokens_before, plan.floor_tokens
     if made is None:
-        rejections = preview.aborted.rejections if preview.aborted is not None else ()
+        rejections = aborted.rejections if aborted is not None else ()
         return Outlook(
             thread_id=thread_id,
             status=str(CompactionStatus.ABORTED),
@@ -32,6 +33,8 @@ def outlook_of(preview: Preview, thread_id: str) -> Outlook:
             floor_tokens=floor,
             cost=preview.cost,
             rejections=tuple((each.strategy, str(each.reason), each.detail) for each in rejections),
+            error_code=None if aborted is None else aborted.error_code,
+            error=None if aborted is None else aborted.sentence,
         )
     rows = made.ledger.rows
     return Outlook(

@@ -208,9 +208,12 @@ async def _job(resources: Resources, caller: Caller, job_id: str) -> Task:
 
 
 def _found(connection: Connection, tenant_id: str, job_id: str) -> Task:
-    task = get_task(connection, job_id, tenant_id=tenant_id)
+    try:
+        task = get_task(connection, job_id, tenant_id=tenant_id)
+    except NotFound:
+        raise NotFound("Compaction job", job_id) from None
     if task.kind != COMPACT_MANY:
-        raise NotFound("Task", job_id)
+        raise NotFound("Compaction job", job_id)
     return task
 
 

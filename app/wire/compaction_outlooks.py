@@ -34,7 +34,7 @@ def outlook_to_wire(found: Outlook, order: Order) -> ShownCompaction:
         view_id=None,
         rejections=[ShownRejection(*each) for each in found.rejections],
         error_code=found.error_code,
-        error=None,
+        error=found.error,
         policy=msgspec.to_builtins(order.policy, order="deterministic"),
         requested_by=order.requested_by,
         created_at=None,

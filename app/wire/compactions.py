@@ -237,8 +237,8 @@ class ShownCompaction(Struct, kw_only=True):
     @classmethod
     def of_preview(cls, preview: Preview, order: Order, thread_id: str) -> "ShownCompaction":
         """What would be done."""
-        plan, made, refusal = preview.plan, preview.proposal, preview.refusal
-        rejections = made.rejections if made else preview.aborted.rejections if preview.aborted else ()
+        plan, made, refusal, aborted = preview.plan, preview.proposal, preview.refusal, preview.aborted
+        rejections = made.rejections if made else aborted.rejections if aborted else ()
         leaving = () if plan is None else plan.covered or plan.masked
         before = plan.tokens_before if plan else refusal.tokens_before if refusal else 0
         rows = made.ledger.rows if made else ()
@@ -265,8 +265,8 @@ class ShownCompaction(Struct, kw_only=True):
             prev_ledger_root="",
             view_id=None,
             rejections=[ShownRejection(each.strategy, str(each.reason), each.detail) for each in rejections],
-            error_code=str(refusal.reason) if refusal else None,
-            error=None,
+            error_code=str(refusal.reason) if refusal else aborted.error_code if aborted else None,
+            error=refusal.sentence if refusal else aborted.sentence if aborted else None,
             policy=msgspec.to_builtins(order.policy, order="deterministic"),
             requested_by=order.requested_by,
             created_at=None,

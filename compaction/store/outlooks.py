@@ -32,6 +32,7 @@ class Outlook(msgspec.Struct, frozen=True, kw_only=True):
     introduced: int = 0
     rejections: tuple[tuple[str, str, str], ...] = ()
     error_code: str | None = None
+    error: str | None = None
 
 
 _OUTLOOK = msgspec.json.Decoder(Outlook)

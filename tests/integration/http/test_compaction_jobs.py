@@ -108,6 +108,19 @@ async def test_a_dry_run_changes_no_thread(running: Running) -> None:
         assert (await http.get(f"/threads/{thread_id}/compactions")).json()["items"] == []
 
 
+async def test_a_dry_run_says_why_a_thread_would_be_left(running: Running) -> None:
+    """In the words of a dry run of that thread alone."""
+    (thread_id,) = await threads(running, 1)
+    policy = {"keep_last_turns": 100}
+    async with running.http() as http:
+        done = await becomes(http, await begun(http, dry_run=True, policy=policy), "done")
+        (left,) = (await http.get(f"{JOBS}/{done['job_id']}/threads")).json()["items"]
+        alone = (await http.post(f"/threads/{thread_id}/compactions", json={"policy": policy, "dry_run": True})).json()
+
+    assert (left["error_code"], left["error"]) == (alone["error_code"], alone["error"])
+    assert left["error"].startswith("nothing to do (nothing_to_cover): the request has ")
+
+
 async def test_a_job_is_paused_resumed_and_outlives_the_server(tmp_path: Path) -> None:
     """Each thread is compacted once, whoever was at it and however often it was stopped."""
     async with run_server(tmp_path) as running, running.http() as http:

@@ -30,7 +30,11 @@ async def test_a_policy_has_a_version_for_each_of_its_values(api: Api, admin: st
     assert await receipt(api, admin, f"{POLICIES}/tight") == second.json()
     assert await receipt(api, admin, f"{POLICIES}/tight", version=1) == first.json()
     assert first.json()["policy"] | POLICY == first.json()["policy"]
-    assert (await api.call("GET", f"{POLICIES}/tight", admin, params={"version": 3})).status_code == 404
+    absent = await api.call("GET", f"{POLICIES}/tight", admin, params={"version": 3})
+    assert (absent.status_code, absent.json()["detail"]) == (
+        404,
+        "Compaction policy with ID tight, version 3, not found",
+    )
 
 
 async def test_an_order_by_name_is_one_by_its_values(api: Api, admin: str) -> None:

@@ -79,9 +79,12 @@ async def test_where_nothing_can_be_won_it_says_so(api: Api, admin: str) -> None
     """A refusal is an end like any other, with its reason, and the view is as it was."""
     short = await long_thread(api, admin, turn_count=1)
 
+    dry = (await order(api, admin, short, {"policy": POLICY, "dry_run": True})).json()
     made = await compacted(api, admin, short)
 
     assert (made["status"], made["error_code"]) == ("refused", "nothing_to_cover")
+    assert made["error"].startswith("nothing to do (nothing_to_cover): the request has ")
+    assert (dry["status"], dry["error_code"], dry["error"]) == ("refused", made["error_code"], made["error"])
     assert (await receipt(api, admin, f"/threads/{short}/view"))["view_id"] == "whole"
 
 
