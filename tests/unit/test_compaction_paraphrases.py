@@ -36,7 +36,7 @@ def test_questions_in_other_words_find_what_was_dropped() -> None:
     assert (tuned >= 57, held >= 27) == (True, True), (tuned, held)
 
 
-@pytest.mark.parametrize(("rounds", "floor"), [("second-probes", 28), ("third-probes", 19)])
+@pytest.mark.parametrize(("rounds", "floor"), [("probes-second", 28), ("probes-third", 19)])
 def test_questions_of_later_rounds(rounds: str, floor: int) -> None:
     """Thirty more each, among three hundred drops; the third round was asked once and changed nothing."""
     assert all(len(talk.gone()) >= 300 for talk in talks(rounds, 20))
