@@ -73,8 +73,8 @@ async def compact(
     if not request.plan.needs_summary:
         return work.mask_only()
     rejections: list[Rejection] = []
-    if summariser is not None:
-        asked = _Counted(summariser)
+    asked = None if summariser is None else _Counted(summariser)
+    if asked is not None:
         for strategy in ("model", "model_strict"):
             refused = str(rejections[-1].reason) if rejections else None
             try:
@@ -88,30 +88,42 @@ async def compact(
                     refused=refused,
                     admit=admit,
                 )
-                return work.propose(draft, rejections)
+                return asked.noted(work.propose(draft, rejections))
             except DraftRefused as error:
                 rejections.append(Rejection(strategy, error.reason, error.detail))
                 if error.reason is Refused.COST_CAP:
                     break  # the stricter prompt costs no less
     try:
         draft = extractive_draft(work.covered, analyses, request.plan.summary_tokens, count)
-        return work.propose(draft, rejections)
+        proposal = work.propose(draft, rejections)
+        return proposal if asked is None else asked.noted(proposal)
     except DraftRefused as error:
         rejections.append(Rejection("extractive", error.reason, error.detail))
     return Aborted(compaction_id=request.compaction_id, rejections=tuple(rejections))
 
 
 class _Counted:
-    """A summariser that counts what it was shown: the stricter attempt has what the first one left of the cap."""
+    """A summariser that counts what it was shown: the stricter attempt has what the first one left of the cap.
+
+    And what all its replies cost, by the model's own count: a draft that was not taken was paid for as well.
+    """
 
     def __init__(self, summariser: Summariser) -> None:
         self._summariser = summariser
         self.prompt_tokens = 0
+        self._paid = (0, 0)
 
     async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
         """The reply."""
         self.prompt_tokens += prompt.prompt_tokens
-        return await self._summariser.summarise(prompt)
+        reply = await self._summariser.summarise(prompt)
+        self._paid = (self._paid[0] + reply.prompt_tokens, self._paid[1] + reply.output_tokens)
+        return reply
+
+    def noted(self, proposal: Proposal) -> Proposal:
+        """The proposal, with the tokens of all replies on the way to it."""
+        prompt_tokens, output_tokens = self._paid
+        return msgspec.structs.replace(proposal, prompt_tokens=prompt_tokens, output_tokens=output_tokens)
 
 
 class _Work:
@@ -269,8 +281,6 @@ class _Work:
             tokens_before=request.plan.tokens_before,
             tokens_after=tokens_after,
             floor_exceeds_target=request.plan.floor_exceeds_target,
-            prompt_tokens=draft.prompt_tokens,
-            output_tokens=draft.output_tokens,
         )
 
     def _counted(self, segment: Segment, ledger: Ledger) -> Segment:

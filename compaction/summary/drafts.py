@@ -34,9 +34,6 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
 
     strategy: str
     lines: tuple[Line, ...]
-    prompt_tokens: int = 0
-    output_tokens: int = 0
-    call_count: int = 0
 
 
 def pointer(seqs: Sequence[int], role: str = "") -> str:

@@ -92,14 +92,11 @@ async def model_draft(
         await admit(prompts)
     known = {entry.seq for entry in entries}
     merged: dict[str, list[Line]] = {section: [] for section in SECTIONS}
-    prompt_tokens = output_tokens = 0
     for prompt in prompts:
         try:
             reply = await summariser.summarise(prompt)
         except SummariserFailed as error:
             raise DraftRefused(Refused.CALL_FAILED, str(error)) from error
-        prompt_tokens += reply.prompt_tokens
-        output_tokens += reply.output_tokens
         for section, told in read_reply(reply, known).items():
             merged[section].extend(told)
     lines = tuple(line for section in SECTIONS for line in merged[section])
@@ -108,9 +105,6 @@ async def model_draft(
     return Draft(
         strategy="model" if refused is None else "model_strict",
         lines=lines,
-        prompt_tokens=prompt_tokens,
-        output_tokens=output_tokens,
-        call_count=len(prompts),
     )
 
 

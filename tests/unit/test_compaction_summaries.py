@@ -58,6 +58,23 @@ async def test_what_is_no_summary_is_refused(fault: str) -> None:
     assert f"refused: {REFUSED[fault]}" in model.prompts[-1].user
 
 
+async def test_drafts_in_vain_were_paid_for() -> None:
+    """A receipt has the tokens of every reply on the way to what was committed, also when that is excerpts."""
+
+    class Chatty(Recorder):
+        async def summarise(self, prompt):  # type: ignore[no-untyped-def]
+            self.prompts.append(prompt)
+            return SummaryReply(text="Sure! Here you go.", prompt_tokens=100, output_tokens=7)
+
+    model = Chatty()
+    proposal = await Thread(talk(30, 1)).compact(model)
+
+    assert isinstance(proposal, Proposal)
+    assert proposal.strategy == "extractive"
+    assert (proposal.prompt_tokens, proposal.output_tokens) == (200, 14)
+    assert len(model.prompts) == 2
+
+
 @pytest.mark.parametrize("strategy", ["faithful", "shuffled", "injected"])
 async def test_a_usable_summary_is_taken(strategy: str) -> None:
     """Excerpts are the last resort, not the first."""
