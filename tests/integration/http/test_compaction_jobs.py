@@ -179,16 +179,17 @@ async def test_a_thread_that_is_compacted_later_counts_with_all_it_may_cost(
 
 async def test_a_job_stops_before_its_money_is_passed(tmp_path: Path) -> None:
     """What each call may cost is set aside before it is made; the receipts add up to what the job says."""
+    # Less than the six cost together, so that it ends the job whichever of them are under way at once.
     prices = {"THREADMARK_MODEL_PRICES": '{"offline": {"input": "2.50", "output": "10"}}'}
     async with run_server(tmp_path, prices) as running, running.http() as http:
         await threads(running, 6)
-        job_id = await begun(http, summariser="model", cost_max="0.05", concurrency=2)
+        job_id = await begun(http, summariser="model", cost_max="0.03", concurrency=2)
         done = await becomes(http, job_id, "done")
         shown = (await http.get(f"{JOBS}/{job_id}/threads")).json()["items"]
 
     progress = done["progress"]
-    assert (done["cost_max"], progress["stopped_by"]) == ("0.05", "cost_max")
-    assert Decimal(0) < Decimal(progress["cost"]) <= Decimal("0.05")
+    assert (done["cost_max"], progress["stopped_by"]) == ("0.03", "cost_max")
+    assert Decimal(0) < Decimal(progress["cost"]) <= Decimal("0.03")
     assert sum(Decimal(each["cost"] or "0") for each in shown) == Decimal(progress["cost"])
     assert {each["status"] for each in shown} == {"committed", "aborted"}
     assert {each["error_code"] for each in shown if each["status"] == "aborted"} == {"cost_max"}
