@@ -211,10 +211,8 @@ END_THREAD = (
     .where(_thread.number == bindparam("thread_number"))
     .values(
         owner=None,
-        status=case(
-            (and_(~bindparam("to_stay", type_=Boolean()), _others), ThreadStatus.BUSY), else_=bindparam("to_status")
-        ),
-        error=case((and_(~bindparam("to_stay", type_=Boolean()), _others), None), else_=bindparam("to_error")),
+        status=case((_goes_on, ThreadStatus.BUSY), else_=bindparam("to_status")),
+        error=case((_goes_on, None), else_=bindparam("to_error")),
         updated_at=bindparam("now_us"),
         state_updated_at=bindparam("now_us"),
     )

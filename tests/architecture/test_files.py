@@ -5,10 +5,6 @@ import re
 from tests.architecture.sources import PROGRAMS, ROOT, sources, tracked_files
 
 LINE_COUNT_MAX = 300
-#: Longer files by name, with the reason why there is no second noun in them. The list may only get shorter.
-LONGER: dict[str, str] = {
-    "tests/integration/state/test_machine.py": "one state machine: its rules and its model are read together",
-}
 
 FOREIGN_FOLDERS = re.compile(rb"(?<![\w.-])/(?:work|root|tmp/plan)/")
 
@@ -36,7 +32,4 @@ def test_a_module_is_read_in_one_sitting() -> None:
         if "/migrations/" not in file.name and not file.name.endswith("/__init__.py")
     ]
 
-    too_long = {file.name for file in files if file.line_count > LINE_COUNT_MAX}
-
-    assert sorted(too_long - LONGER.keys()) == []
-    assert sorted(LONGER.keys() - too_long) == [], "no longer exceptions"
+    assert sorted(file.name for file in files if file.line_count > LINE_COUNT_MAX) == []

@@ -1,7 +1,6 @@
 """Ends of runs share a batch with everybody's appends; each fails alone, and the round trips do not grow with them."""
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -29,24 +28,13 @@ from state import (
     statements,
 )
 from state.prepared import Prepared
+from tests.conformance.gate import Gate
 from tests.conformance.store import ROUTES, Store
 from tests.waiting import wait_until
 
 RUN_COUNT = 6
 SETTLES = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
 Begun = tuple[Claim, Hand]
-
-
-class Gate:
-    """A unit that keeps its writer busy until the gate is opened."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.opened = threading.Event()
-
-    def __call__(self, _connection: Connection) -> None:
-        self.entered.set()
-        assert self.opened.wait(10), "nobody opened the gate"
 
 
 async def together(store: Store, *writes: Callable[[], Awaitable[Any]]) -> list[Any]:

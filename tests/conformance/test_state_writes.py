@@ -1,7 +1,6 @@
 """Writes: many to a commit, a bad one alone, and a caller that goes away at any instant."""
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
 from itertools import count
 from typing import Any
@@ -12,6 +11,7 @@ from sqlalchemy import Connection, text
 from state import Claim, Hand, LeaseLost, TurnStarted, label_thread
 from state.errors import DatabaseClosed
 from tests.awaits import cancelled_at
+from tests.conformance.gate import Gate
 from tests.conformance.store import Store
 from tests.factories import NOW_US
 from tests.waiting import wait_until
@@ -21,18 +21,6 @@ NEIGHBOUR_COUNT = 5
 
 class Broken(Exception):
     """What a bad unit raises."""
-
-
-class Gate:
-    """A unit that keeps its writer busy until the gate is opened."""
-
-    def __init__(self) -> None:
-        self.entered = threading.Event()
-        self.opened = threading.Event()
-
-    def __call__(self, _connection: Connection) -> None:
-        self.entered.set()
-        assert self.opened.wait(10), "nobody opened the gate"
 
 
 def an_entry(number: int = 2) -> TurnStarted:

@@ -6,7 +6,6 @@ After each move the rules of the journal must hold (I1 to I8); in the end everyt
 import asyncio
 import shutil
 import tempfile
-from collections import Counter
 from collections.abc import Coroutine
 from functools import cache, partial
 from pathlib import Path
@@ -23,19 +22,14 @@ from state import (
     NothingToCancel,
     Run,
     RunRequest,
-    RunStatus,
     StateUpdated,
     Thread,
     ThreadBusy,
-    ThreadState,
-    ThreadStatus,
-    ToolReturned,
     Update,
     Wait,
     cancel_runs,
     delete_thread,
     fold,
-    fold_thread,
     idempotency_key_of,
     list_waits,
     migrate,
@@ -47,12 +41,12 @@ from state import (
 from tests.conformance.store import Store
 from tests.factories import TENANT, an_offer, human
 from tests.integration.state.mortality import Death, Fate, mortal
+from tests.integration.state.rules import Rules
 from tests.integration.state.stage import Clock, Stage
 from tests.integration.state.world import LETTERS, Obedient, World
 from workers.agents import ChatAgent, Limits, Registry
 from workers.desk import Desk
 from workers.feed_local import LocalFeed
-from workers.models import to_openai
 
 T = TypeVar("T")
 LETTER = st.sampled_from(sorted(LETTERS))
@@ -81,8 +75,6 @@ class Machine(RuleBasedStateMachine):
         shutil.copyfile(template(), self.folder / "state.db")
         self.world, self.fate = World(), Fate()
         self.threads: list[str] = []
-        self.settled: dict[str, RunStatus] = {}
-        self.answered: dict[str, Any] = {}
         self.said_count = self.worker_count = 0
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -97,6 +89,7 @@ class Machine(RuleBasedStateMachine):
 
     async def _open(self) -> None:
         self.store = Store.open(f"sqlite:///{self.folder / 'state.db'}")
+        self.held_to = Rules(self.store)
         clock = Clock()
         agent = ChatAgent(name="chat", tools=self.world.tools, limits=Limits())
         desk = Desk(
@@ -176,7 +169,7 @@ class Machine(RuleBasedStateMachine):
         if waits:
             wait = self.pick(waits, which)
             self.do(self.stage.answer(wait, value))
-            self.answered[wait.wait_id] = value
+            self.held_to.answered[wait.wait_id] = value
 
     @rule(which=ANY)
     def resolve(self, which: int) -> None:
@@ -210,45 +203,7 @@ class Machine(RuleBasedStateMachine):
                 self.do(self._check(thread_id))
 
     async def _check(self, thread_id: str) -> None:
-        thread = await self.thread(thread_id)
-        entries = await self.store.entries(thread.number)
-        seen = list(visible(entries, thread.lineage))
-        state = fold(seen)
-        kept = self.stage.desk.journal.folds.find(thread)
-        folded = await self.store.read(partial(fold_thread, thread=thread, base=kept))
-        assert (folded.state, folded.head_digest) == (state, thread.head_digest)
-        assert folded.outline == (await self.store.read(partial(fold_thread, thread=thread))).outline
-        assert await self.store.journal.verify(thread) == []
-        assert [each.seq for each in entries] == list(range(1, thread.head_seq + 1))
-        assert [each.fence for each in entries] == sorted(each.fence for each in entries)
-        # The id of the message names execution and step.
-        results = Counter(each.entry.message_id for each in seen if isinstance(each.entry, ToolReturned))
-        assert [step for step, count in results.items() if count > 1] == []
-        if not state.open_calls:
-            to_openai("", state.messages)
-        await self._check_rows(thread, state)
-
-    async def _check_rows(self, thread: Thread, state: ThreadState) -> None:
-        runs, waits = (
-            await self.store.runs(thread.number),
-            await self.store.read(partial(list_waits, thread=thread.number)),
-        )
-        assert sum(run.status is RunStatus.RUNNING for run in runs) <= 1
-        for run in runs:
-            assert self.settled.get(run.run_id, run.status) is run.status
-            if run.status in SETTLED:
-                self.settled[run.run_id] = run.status
-        for wait in waits:
-            if wait.wait_id in self.answered:
-                assert (wait.status, wait.answer) == ("answered", self.answered[wait.wait_id])
-        if not [run for run in runs if run.status not in SETTLED]:
-            # Nobody moves the thread: what the journal asks is what a person can answer.
-            still_open = {wait.wait_id for wait in waits if wait.status == "open"}
-            on_their_way = {wait.wait_id for wait in waits if wait.status == "answered"}
-            asked = {call.wait_id for call in state.open_waits}
-            assert still_open <= asked
-            assert asked <= still_open | on_their_way
-            assert thread.status is not ThreadStatus.BUSY
+        await self.held_to.check(await self.thread(thread_id), self.stage.desk.journal.folds)
 
     # How it is done.
 
@@ -317,7 +272,7 @@ class Machine(RuleBasedStateMachine):
             if not questions:
                 break
             await self.stage.answer(questions[0], True)
-            self.answered[questions[0].wait_id] = True
+            self.held_to.answered[questions[0].wait_id] = True
         for thread_id in self.threads:
             left = await self._unfinished(await self.thread(thread_id))
             assert left == [], f"{left} of {await self.thread(thread_id)}"
