@@ -45,9 +45,12 @@ class Question:
     metadata: Mapping[str, object] | None = None
 
 
-def stand(connection: Connection, thread: Thread, folds: Folds) -> Standing:
-    """The thread as its head stands: a query for what nobody folded yet, if any, and one for the open questions."""
-    folded = folds.read(connection, thread)
+def stand(connection: Connection, thread: Thread, folds: Folds, *, keep: bool = True) -> Standing:
+    """The thread as its head stands: a query for what nobody folded yet, if any, and one for the open questions.
+
+    A unit that writes does not `keep` what was folded.
+    """
+    folded = folds.read(connection, thread, keep=keep)
     state = folded.state
     position = state.position
     if position is None:

@@ -65,7 +65,7 @@ def update_thread(
     # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
     if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
         raise ThreadBusy(thread_id)
-    standing = stand(connection, thread, folds)
+    standing = stand(connection, thread, folds, keep=False)
     fork, base = _leaves_from(connection, standing, wish.checkpoint_id)
     entry = StateUpdated(
         messages=wish.revision.messages, removed=_removed(wish.revision, base), as_node=wish.as_node, by=wish.by

@@ -1,6 +1,5 @@
 """From the journal to a situation: the messages of a thread in their places, and the view that still fits them."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,31 +38,20 @@ __all__ = [
     "read_loaded",
 ]
 
-CACHE_COUNT_MAX = 100_000
 Versions = Mapping[int, int]
 
 
 class MessageCounter:
-    """Counts the tokens of messages by one counter; a text that was counted is not counted again."""
+    """Counts the tokens of messages by one counter of texts."""
 
     def __init__(self, count: TokenCounter) -> None:
         self.count = count
-        self._known: dict[bytes, int] = {}
 
     def __call__(self, message: Message) -> int:
         """Tokens of the message with its calls. Media cost nothing here: only their server can tell."""
         texts = [message.content] if isinstance(message.content, str) else list(_texts(message))
         texts.extend(f"{call.name} {_json(call.arguments)}" for call in message.tool_calls)
-        return MESSAGE_TOKENS + sum(map(self._counted, texts))
-
-    def _counted(self, text: str) -> int:
-        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= CACHE_COUNT_MAX:
-                self._known.clear()
-            known = self._known[key] = self.count(text)
-        return known
+        return MESSAGE_TOKENS + sum(map(self.count, texts))
 
 
 def _texts(message: Message) -> Sequence[str]:

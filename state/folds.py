@@ -96,8 +96,10 @@ def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | Non
 def _rows(connection: Connection, thread: Thread, from_seq: int) -> Sequence[Any]:
     entry = tables.entry.c
     columns = (entry.seq, entry.branch, entry.run, entry.fence, entry.at, entry.kind, entry.payload, entry.digest)
-    of_thread = select(*columns).where(entry.thread == thread.number, entry.seq >= from_seq)
-    return connection.execute(of_thread.order_by(entry.seq)).all()
+    # To the head of the row and no further: a unit that writes reads it and the entries in two snapshots, and what was
+    # appended in between would be folded once more by whoever moves the fold on.
+    part = entry.seq.between(from_seq, thread.head_seq)
+    return connection.execute(select(*columns).where(entry.thread == thread.number, part).order_by(entry.seq)).all()
 
 
 def _grown(
@@ -155,15 +157,17 @@ class Folds:
             self._put(thread.number, folded)
         return folded.copy()
 
-    def read(self, connection: Connection, thread: Thread) -> Folded:
+    def read(self, connection: Connection, thread: Thread, *, keep: bool = True) -> Folded:
         """The thread's journal folded up to its head, for a reader of the snapshot that has the thread's row; kept too.
 
-        At most one query.
+        At most one query. A unit that writes does not `keep` it: what it sees may never be committed.
         """
         kept = self.find(thread)
         if kept is not None and kept.is_of(thread):
             return kept
         folded = fold_thread(connection, thread, kept)
+        if not keep:
+            return folded
         self.keep(thread.number, folded)
         return folded.copy()
 

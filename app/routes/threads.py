@@ -151,7 +151,10 @@ async def find_threads(
             beside=None if place is None else (place.position[0], int(place.position[1])),
         )
         page = cut(found, search.limit, place, lambda thread: sort_key(thread, sort_by))
-        shown = (_thread_shown(resources, connection, thread, with_values=with_values) for thread in page.rows)
+        shown = (
+            _thread_shown(resources, connection, thread) if with_values else thread_to_wire(thread, None)
+            for thread in page.rows
+        )
         body = msgspec.json.encode([chosen(each, search.select) for each in shown])
         return count_threads(connection, caller.tenant_id, wanted), len(found) > search.limit, page, body
 
@@ -198,19 +201,16 @@ async def _made_or_replayed(resources: Resources, unit: Callable[[Connection], T
 
 
 def _made(resources: Resources, connection: Connection, thread: Thread) -> tuple[int, bytes]:
-    return 200, msgspec.json.encode(_thread_shown(resources, connection, thread))
+    """What a unit that writes answers with."""
+    return 200, msgspec.json.encode(_thread_shown(resources, connection, thread, keep=False))
 
 
 def _shown(resources: Resources, connection: Connection, tenant_id: str, thread_id: str) -> bytes:
-    return _made(resources, connection, get_thread(connection, tenant_id, thread_id))[1]
+    return msgspec.json.encode(_thread_shown(resources, connection, get_thread(connection, tenant_id, thread_id)))
 
 
-def _thread_shown(
-    resources: Resources, connection: Connection, thread: Thread, *, with_values: bool = True
-) -> ShownThread:
-    if not with_values:
-        return thread_to_wire(thread, None)
-    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.folds).moment)
+def _thread_shown(resources: Resources, connection: Connection, thread: Thread, *, keep: bool = True) -> ShownThread:
+    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.folds, keep=keep).moment)
 
 
 ROUTES = [

@@ -89,6 +89,27 @@ async def test_a_reader_folds_what_nobody_folded_yet_and_asks_nothing_else(store
     assert again == await whole(store, of)
 
 
+async def test_a_fold_ends_where_its_row_ends(store: Store) -> None:
+    """A row that was read before further entries came is folded as it stood then, and moves on from there."""
+    before = await a_thread(store)
+    after = await go_on(store, before)
+
+    folded = await keep(store, before)
+
+    assert folded.state == fold((await store.entries(before.number))[: before.head_seq])
+    assert await store.journal.fold(after) == await whole(store, after)
+
+
+async def test_a_unit_that_writes_keeps_nothing(store: Store) -> None:
+    """What it sees may never be committed."""
+    of, folds = await a_thread(store), store.journal.folds
+
+    seen = await store.write(lambda connection: folds.read(connection, of, keep=False))
+
+    assert seen == await whole(store, of)
+    assert folds.numbers == []
+
+
 async def test_what_is_kept_does_not_move_with_a_turn(store: Store) -> None:
     """A turn moves its copy on, and may die before a word of it is on disk."""
     of = await a_thread(store)
