@@ -16,7 +16,7 @@ bin := .venv/bin
 locked := pyproject.toml uv.lock constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo test check format bench soak lock
+.PHONY: help serve demo test quick check format bench soak lock
 
 help: ## what can be done
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -29,6 +29,9 @@ demo: .venv/.ready-run ## the refund story, with a kill in the middle
 
 test: .venv/.ready-dev ## the tests
 	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" $(ARGS)
+
+quick: .venv/.ready-dev ## the tests that start no process and no server, in under two minutes
+	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" tests/unit tests/architecture tests/replay/test_golden.py $(ARGS)
 
 check: .venv/.ready-dev ## format, lint, strict types, import contract
 	$(bin)/ruff format --check .

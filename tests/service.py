@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,19 @@ PROBE_TIMEOUT_S = 2.0
 class Service(PrivateServer):
     """One `threadmark serve`. Use it in a `with`; `environment` adds settings, such as `THREADMARK_AGENTS`.
 
+    `prepare` fills the data directory before the first start.
+
     `kill` ends the process as a power cut would; `start` brings it back on the same port and data directory.
     """
 
-    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, environment: Mapping[str, str] | None = None, *, prepare: Callable[[Path], None] | None = None
+    ) -> None:
         super().__init__("service")
         self._environment = dict(environment or {})
+        if prepare is not None:
+            self.data_dir.mkdir(mode=0o700)
+            prepare(self.data_dir)
 
     @property
     def data_dir(self) -> Path:
