@@ -43,6 +43,7 @@ from state import (
     ThreadBusy,
     ThreadExists,
     ThreadGone,
+    TookTooLong,
     ValueRefused,
 )
 
@@ -93,6 +94,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     KeyReused: Refusal(422, "idempotency_key_reused"),
     KeyInProgress: Refusal(409, "idempotency_key_in_progress", retry_after_s=1),
     DatabaseAway: Refusal(503, "database_away", retry_after_s=1),
+    TookTooLong: Refusal(503, "took_too_long", retry_after_s=1),
     OutcomeUnknown: Refusal(503, "outcome_unknown", retry_after_s=1),
     memory.Refused: Refusal(422, "refused"),
     memory.ScopeRefused: Refusal(422, "scope_refused"),

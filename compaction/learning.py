@@ -4,14 +4,15 @@ Batch by batch, each in a commit of its own: whoever is killed in between has lo
 goes on behind those that are kept. A thread whose words were erased meanwhile is left alone: an analysis holds words.
 """
 
-import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from sqlalchemy import Connection
 
 from compaction.analysis import Analyses, PartAnalysis, analyse_all
 from compaction.placing import entries_of
+from compaction.pools import COMPACTING
 from compaction.source import Position, Role, SourceEntry
 from compaction.store import rows, views
 from state import Database, Folded, Thread
@@ -44,7 +45,7 @@ async def learn(database: Database, thread: Thread, folded: Folded) -> Learnt:
     for start in range(0, len(unknown), KEPT_TOGETHER):
         batch = unknown[start : start + KEPT_TOGETHER]
         # Beside the event loop: heartbeats must not wait for it.
-        found = await asyncio.to_thread(_analysed, batch)
+        found = await COMPACTING.run(partial(_analysed, batch))
         kept = await database.write(
             lambda connection, found=found: _keep(connection, thread, erased, found),  # type: ignore[misc]
             repeatable=True,

@@ -1,6 +1,7 @@
 """What compactions took away: paged, searched, shown in its place, and exported row by row."""
 
 from collections.abc import AsyncIterator, Collection, Iterable
+from functools import partial
 
 import msgspec
 from sqlalchemy import Connection
@@ -10,6 +11,7 @@ from compaction.atoms import AtomClass
 from compaction.ledger import RowKey, UnitKind
 from compaction.ledger.rows import row_id_of
 from compaction.loading import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
+from compaction.pools import RANKING
 from compaction.recall import DropQuery, Recalled, recall_dropped
 from compaction.records import Drop, DropFilter
 from compaction.source import Position, SourceEntry
@@ -122,7 +124,7 @@ class Drops:
             return loaded, _newest(connection, loaded.view.ledgers)
 
         loaded, drops = await self._database.read(read)
-        return self._recalled(loaded, drops, query)
+        return await self._recalled(loaded, drops, query)
 
     async def search_tenant(self, tenant_id: str, query: DropQuery) -> list[FoundDrop]:
         """The best answers over all threads of the tenant: equal values first, then shared words.
@@ -151,11 +153,15 @@ class Drops:
                 )
             )
             in_effect = [drop for drop in by_thread[number] if drop.compaction_id in loaded.view.ledgers]
-            found.extend(self._recalled(loaded, in_effect, query))
+            found.extend(await self._recalled(loaded, in_effect, query))
         found.sort(key=lambda each: -each.recalled.score)
         return found[: query.limit]
 
-    def _recalled(self, loaded: Loaded, drops: Iterable[Drop], query: DropQuery) -> list[FoundDrop]:
+    async def _recalled(self, loaded: Loaded, drops: Iterable[Drop], query: DropQuery) -> list[FoundDrop]:
+        # Beside the event loop: a long thread has thousands of rows, and others wait for an answer too.
+        return await RANKING.run(partial(self._rank, loaded, drops, query))
+
+    def _rank(self, loaded: Loaded, drops: Iterable[Drop], query: DropQuery) -> list[FoundDrop]:
         by_row = {drop.row.row_id: drop for drop in drops}
         recalled = recall_dropped((drop.row for drop in by_row.values()), loaded.by_position(), query, self._count)
         return [

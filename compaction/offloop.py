@@ -1,52 +1,89 @@
 """Compacting beside the event loop: accounts take processor time that heartbeats need."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
+from functools import partial
+from types import coroutine
+from typing import Any
 
 from compaction.analysis import Analyses
 from compaction.compact import compact
 from compaction.paying import PaidReplies
+from compaction.pools import COMPACTING
 from compaction.proposal import Aborted, CompactionRequest, Proposal
 from compaction.summary import SummaryPrompt, SummaryReply, TokenCounter
+from state.pools import check_wanted
 
 __all__ = ["compact_beside"]
 
+#: What the work asks of the loop that it was begun from.
+Call = Callable[[], Awaitable[Any]]
+
 
 class _Across:
-    """A summariser that is asked from a loop of another thread, and answers on its own."""
+    """A summariser that is asked on the loop from which the work was begun."""
 
-    def __init__(self, summariser: PaidReplies, home: asyncio.AbstractEventLoop) -> None:
-        self._summariser, self._home = summariser, home
+    def __init__(self, summariser: PaidReplies) -> None:
+        self._summariser = summariser
 
     async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
         """The reply, from the other side."""
-        asked = asyncio.run_coroutine_threadsafe(self._summariser.summarise(prompt), self._home)
-        return await asyncio.wrap_future(asked)
+        reply: SummaryReply = await _ask(partial(self._summariser.summarise, prompt))
+        return reply
 
     async def admit(self, prompts: Sequence[SummaryPrompt]) -> None:
         """Whether the draft may begin, from the other side."""
-        asked = asyncio.run_coroutine_threadsafe(self._summariser.admit(prompts), self._home)
-        return await asyncio.wrap_future(asked)
+        await _ask(partial(self._summariser.admit, prompts))
+
+
+@coroutine
+def _ask(call: Call) -> Generator[Call, Any, Any]:
+    """Hand the call to whoever drives the work, and go on with its result."""
+    return (yield call)
 
 
 async def compact_beside(
     request: CompactionRequest, analyses: Analyses, summariser: PaidReplies | None, count: TokenCounter
 ) -> Proposal | Aborted:
-    """`compact`, in a thread of its own; the summariser is asked on the caller's loop and cancelled with it."""
-    across = None if summariser is None else _Across(summariser, asyncio.get_running_loop())
-    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Proposal | Aborted]]] = []
+    """`compact`, in threads for it, none of which is held while the summariser answers on the caller's loop.
 
-    async def work() -> Proposal | Aborted:
-        admit = None if across is None else across.admit
-        task = asyncio.ensure_future(compact(request, analyses, across, count, admit))
-        begun.append((asyncio.get_running_loop(), task))
-        return await task
+    A caller that is cancelled leaves nothing behind: no model is asked any more, and the work ends at its next count.
+    """
 
+    def counted(text: str) -> int:
+        check_wanted()
+        return count(text)
+
+    across = None if summariser is None else _Across(summariser)
+    work = compact(request, analyses, across, counted, None if across is None else across.admit)
+    step: Callable[[], Call] = partial(work.send, None)
     try:
-        return await asyncio.to_thread(asyncio.run, work())
+        while True:
+            asked = await COMPACTING.run(partial(_until_it_asks, step))
+            if isinstance(asked, Proposal | Aborted):
+                return asked
+            step = await _answered(work, asked)
     except asyncio.CancelledError:
-        # The thread goes on by itself; what it waits for is cancelled, so that no model is asked for nobody.
-        for loop, task in begun:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(task.cancel)
+        # A thread that is still in it refuses, and lets go of it when it ends.
+        with suppress(ValueError):
+            work.close()
         raise
+
+
+def _until_it_asks(step: Callable[[], Call]) -> Call | Proposal | Aborted:
+    """Go on with the work until it asks for something, or is done: what it asks for, or what it made."""
+    try:
+        return step()
+    except StopIteration as done:
+        made: Proposal | Aborted = done.value
+        return made
+
+
+async def _answered(work: Coroutine[Call, Any, Proposal | Aborted], call: Call) -> Callable[[], Call]:
+    """The next step of the work: with what the call returned, or with what it raised."""
+    try:
+        answer = await call()
+    except Exception as error:
+        return partial(work.throw, error)
+    return partial(work.send, answer)

@@ -14,6 +14,7 @@ from compaction.ledger.rows import row_id_of
 from compaction.source import Position, Role, SourceEntry, Trust
 from compaction.summary.drafts import TokenCounter, estimate_tokens
 from compaction.wording import content_words
+from state.pools import check_wanted
 
 __all__ = ["DropQuery", "Recalled", "recall_dropped"]
 
@@ -217,6 +218,7 @@ def _around(row: Row, entries: Mapping[Position, SourceEntry]) -> str:
 
 
 def _answer(row: Row, entries: Mapping[Position, SourceEntry], score: float) -> Recalled | None:
+    check_wanted()
     for source in row.sources:
         entry = entries.get(Position(source.seq, source.message))
         if entry is None or entry.erased:

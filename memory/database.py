@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
 
 from memory.errors import Unavailable
+from memory.pools import UPKEEP
 
 __all__ = ["Database", "open_engine"]
 
@@ -110,15 +111,15 @@ class Database:
     async def checkpoint(self) -> None:
         """Bring the write-ahead log into the database and empty it, so that nothing erased is left in it."""
         if self.is_sqlite:
-            await asyncio.get_running_loop().run_in_executor(None, self._truncate_log)
+            await asyncio.get_running_loop().run_in_executor(UPKEEP, self._truncate_log)
 
     async def close(self) -> None:
         """Commit what is queued and close every connection."""
         self._closed = True
         self._queue.put(None)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self._writer.join)
-        await loop.run_in_executor(None, self._readers.shutdown)
+        await loop.run_in_executor(UPKEEP, self._writer.join)
+        await loop.run_in_executor(UPKEEP, self._readers.shutdown)
         for connection in self._opened:
             connection.close()
         self._write_engine.dispose()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from memory.claim import Claim
 from memory.errors import IndexUnavailable
 from memory.index import Arms, Entry, Index, Probe, Within
+from memory.pools import UPKEEP
 
 __all__ = ["ClaimedIndex"]
 
@@ -21,7 +22,7 @@ class ClaimedIndex:
     async def take(self) -> None:
         """Take the claim, or see that it still holds. Raises IndexUnavailable, with the name of who has it."""
         try:
-            self._holder = await asyncio.to_thread(self._claim.take)
+            self._holder = await asyncio.get_running_loop().run_in_executor(UPKEEP, self._claim.take)
         except OSError as error:
             self._holder = "nobody"
             raise IndexUnavailable(f"the index cannot be owned: {error.strerror}") from error
@@ -64,7 +65,7 @@ class ClaimedIndex:
         try:
             await self._index.close()
         finally:
-            await asyncio.to_thread(self._claim.release)
+            await asyncio.get_running_loop().run_in_executor(UPKEEP, self._claim.release)
 
     def _mine(self) -> Index:
         if self._holder is not None:

@@ -60,6 +60,7 @@ from state.errors import (
     ThreadBusy,
     ThreadExists,
     ThreadGone,
+    TookTooLong,
 )
 from state.fleet import (
     RATE_WINDOW_S,
@@ -230,6 +231,7 @@ __all__ = [
     "ThreadId",
     "ThreadState",
     "ThreadStatus",
+    "TookTooLong",
     "ToolCall",
     "ToolReturned",
     "TurnStarted",

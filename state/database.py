@@ -1,9 +1,9 @@
 """A database: writer threads with group commit, and readers that see snapshots."""
 
-import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar, cast
 
 from sqlalchemy import Connection, Engine, make_url
@@ -13,6 +13,7 @@ from state.append import OVERTAKEN, Append, Appended, Outcome
 from state.engine import is_sqlite, normal_url, open_engine
 from state.errors import DatabaseAway, Overtaken
 from state.outage import is_away
+from state.pools import Pool, check_wanted, interrupted_by
 from state.writer import Writer
 
 __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
@@ -20,6 +21,8 @@ __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
 #: Reading connections of a process with requests to answer, and of one that only moves runs.
 READER_COUNT = 4
 TURN_READER_COUNT = 2
+#: How long a request waits for one read, with its turn among other tenants' (seconds).
+READ_LIMIT_S = 30.0
 #: Writing connections: SQLite has one writer; on PostgreSQL what holders of threads write does not wait behind what
 #: comes from everywhere else, and their batches are as large as can be.
 POSTGRESQL_WRITER_COUNT = 2
@@ -38,7 +41,10 @@ class Database:
         self._read_engine = read_engine
         self._writers = [Writer(write_engine, f"threadmark-writer-{number}") for number in range(writer_count)]
         self._reader_count = reader_count
-        self._readers = ThreadPoolExecutor(reader_count, thread_name_prefix="threadmark-reader")
+        # One is kept for turns, sweeps and keys, which never wait for what tenants ask.
+        reserved = 1 if reader_count > 1 else 0
+        self._readers = Pool("threadmark-reader", reader_count, reserved=reserved, limit_s=READ_LIMIT_S)
+        self._upkeep = Pool("threadmark-upkeep", 1)
         self._local = threading.local()
         self._opened: set[Connection] = set()
         self.read_count = 0
@@ -84,20 +90,25 @@ class Database:
         return outcome.inbox if isinstance(outcome, Appended) else None
 
     async def read(self, query: Callable[[Connection], T]) -> T:
-        """The result of `query` over one snapshot. Raises DatabaseAway."""
+        """The result of `query` over one snapshot; tenants take turns (see `Pool`).
+
+        Raises DatabaseAway, or TookTooLong for a request that waited longer than READ_LIMIT_S. A caller that is
+        cancelled stops its query.
+        """
         self.read_count += 1
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._query, query)
+        return await self._readers.run(lambda: self._query(query))
 
     async def empty_log(self) -> None:
         """Bring SQLite's write-ahead log into the file and empty it, so that nothing erased is left in it."""
         if is_sqlite(str(self.url)):
-            await asyncio.get_running_loop().run_in_executor(None, self._truncate_log)
+            await self._upkeep.run(self._truncate_log)
 
     async def close(self) -> None:
         """Commit what is queued and close every connection."""
         for writer in self._writers:
             await writer.close()
-        await asyncio.get_running_loop().run_in_executor(None, self._readers.shutdown)
+        await self._upkeep.run(self._readers.shutdown)
+        self._upkeep.shutdown()
         for connection in self._opened:
             connection.close()
         self._write_engine.dispose()
@@ -114,6 +125,8 @@ class Database:
         try:
             return self._query_once(query)
         except DBAPIError as error:
+            # An abandoned statement is interrupted, and says so in an error of its own.
+            check_wanted()
             if not is_away(error):
                 raise
         # The server went away and may be back: a query changes nothing, so it may be asked again.
@@ -131,7 +144,7 @@ class Database:
             self._opened.add(connection)
         # A rollback, never a commit: it ends the snapshot, so that old row versions can be cleaned away.
         try:
-            with connection.begin() as transaction:
+            with connection.begin() as transaction, interrupted_by(partial(_interrupt, connection)):
                 result = query(connection)
                 transaction.rollback()
         except DBAPIError as error:
@@ -140,3 +153,9 @@ class Database:
                 self._opened.discard(connection)
             raise
         return result
+
+
+def _interrupt(connection: Connection) -> None:
+    """Stop the statement that runs, from another thread. PostgreSQL's statements end by their own time-out."""
+    if connection.dialect.name == "sqlite":
+        cast(sqlite3.Connection, connection.connection.dbapi_connection).interrupt()

@@ -17,6 +17,7 @@ StateError
 ├── DatabaseAway        the database could not be reached, or stayed busy: nothing was written
 ├── OutcomeUnknown      the database went away during the commit: it may have been done or not
 ├── ThreadGone          the thread was deleted; nothing was written
+├── TookTooLong         a read waited and worked for longer than a request may
 └── JournalDamaged      what is stored contradicts itself
 """
 
@@ -40,6 +41,7 @@ __all__ = [
     "ThreadBusy",
     "ThreadExists",
     "ThreadGone",
+    "TookTooLong",
 ]
 
 
@@ -159,6 +161,13 @@ class Overtaken(StateError):
 
 class ThreadGone(LeaseLost):
     """The thread was deleted while a worker held it; nothing was written."""
+
+
+class TookTooLong(StateError):
+    """The answer was not there within the limit of its kind."""
+
+    def __init__(self, limit_s: float) -> None:
+        super().__init__(f"the answer was not there after {limit_s:g} s: ask for less at once, or try again")
 
 
 class JournalDamaged(StateError):

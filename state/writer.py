@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine
 from state.append import Append, Outcome, append_batch, begin_units, commit_appends
 from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
 from state.outage import is_away, is_passing
+from state.pools import Pool
 
 __all__ = ["BATCH_COUNT_MAX", "Writer"]
 
@@ -97,7 +98,9 @@ class Writer:
         """Commit what is queued, then end the thread."""
         self._closed = True
         self._queue.put(None)
-        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        joining = Pool("threadmark-join", 1)
+        await joining.run(self._thread.join)
+        joining.shutdown()
 
     def _serve(self) -> None:
         try:

@@ -13,6 +13,7 @@ import msgspec
 from state import (
     Database,
 )
+from state.pools import act_for
 from state.task_claims import HeldTask, report_task
 from state.tasks import Task
 from workers.tools import NonRetryable, RetryAfter, RetryPolicy
@@ -62,6 +63,7 @@ Handler: TypeAlias = Callable[[Task, ChoreContext], Awaitable[Any]]
 
 async def attempt(handler: Handler, task: Task, context: ChoreContext) -> Any:
     """One attempt at the task; what it returns is JSON."""
+    act_for(task.tenant_id)
     result = await handler(task, context)
     msgspec.json.encode(result)  # raises here, as an error of the handler's, what could not be kept
     return result

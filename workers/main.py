@@ -19,6 +19,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
 from workers.heap import settle_heap
+from workers.pools import UPKEEP
 from workers.redis_intake import ARQ_OPTIONS
 from workers.schema import await_schema, state_gaps, when_reachable
 from workers.settings import Settings, SettingsRefused
@@ -47,7 +48,7 @@ def _redis_settings() -> RedisSettings:
 async def _start(ctx: dict[Any, Any]) -> None:
     settings = Settings.from_environment(os.environ)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    await asyncio.to_thread(await_schema, partial(state_gaps, settings))
+    await UPKEEP.run(partial(await_schema, partial(state_gaps, settings)))
     stack = AsyncExitStack()
     resources = await when_reachable(
         lambda: stack.enter_async_context(

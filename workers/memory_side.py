@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -30,6 +31,7 @@ from memory import (
     server_index,
 )
 from state import change_schema
+from workers.pools import UPKEEP
 from workers.settings import Settings
 
 __all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
@@ -127,7 +129,7 @@ class MemorySide:
 
     async def _round(self) -> None:
         if not self._has_schema:
-            if gaps := await asyncio.to_thread(memory_gaps, self._settings):
+            if gaps := await UPKEEP.run(partial(memory_gaps, self._settings)):
                 self._say(f"waiting for the schema ({'; '.join(gaps)}): `threadmark migrate` brings it")
                 return
             self._has_schema = True

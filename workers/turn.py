@@ -24,6 +24,7 @@ from state import (
     WaitSuperseded,
     read_inbox,
 )
+from state.pools import act_for
 from workers.abandoning import abandon
 from workers.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
 from workers.afterwards import tasks_after
@@ -105,6 +106,8 @@ class Turn:
 
     async def take(self) -> None:
         """Move the run until it settles or parks, or until this worker lets go."""
+        # A request may have rung: a turn is not the work of its request, and waits for nobody's.
+        act_for(None)
         try:
             journal = await begin(self._desk, self._claim, self._agent)
             await self._move(journal)

@@ -44,6 +44,7 @@ from workers.learning import ANALYSE_THREAD, analyse_thread
 from workers.lease import Lease
 from workers.memory_side import MemorySide, open_memory
 from workers.models import create_model
+from workers.pools import UPKEEP
 from workers.promoting import promote
 from workers.redis_link import Outage
 from workers.redis_side import open_side
@@ -147,7 +148,7 @@ async def open_resources(
         redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
         tracer = tracer_of(settings)
         if tracer is not None:
-            stack.push_async_callback(asyncio.to_thread, tracer.close)
+            stack.push_async_callback(UPKEEP.run, tracer.close)
         compactor = compaction.CompactionService(database, now=now, count=count_tokens, folds=journal.folds)
         memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
         desk = Desk(

@@ -20,6 +20,7 @@ from workers.breaks import blamed, rest_us
 from workers.chores import Chores
 from workers.desk import Desk
 from workers.lease import Lease
+from workers.pools import UPKEEP
 from workers.pulse import Pulse
 from workers.tidying import tidy
 from workers.turn import Turn
@@ -87,7 +88,7 @@ class Worker:
                 loop.call_soon_threadsafe(self.let_go)
 
         self._pulse.watch(loop)
-        await asyncio.to_thread(self._lease.begin, agents, lost, self._pulse.counts)
+        await UPKEEP.run(partial(self._lease.begin, agents, lost, self._pulse.counts))
         self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
         self.chores.start()
 
@@ -147,7 +148,7 @@ class Worker:
         self.let_go()
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
-        await asyncio.to_thread(self._lease.end)
+        await UPKEEP.run(self._lease.end)
         return released
 
     async def _serve(self) -> None:
@@ -182,7 +183,7 @@ class Worker:
                 return
 
     async def _bury_the_dead(self) -> bool:
-        dead = await asyncio.to_thread(self._lease.bury_the_dead)
+        dead = await UPKEEP.run(self._lease.bury_the_dead)
         if dead:
             _LOG.info("workers found dead: %s", ", ".join(dead))
             self.chores.ring()

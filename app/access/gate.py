@@ -11,6 +11,7 @@ from app.access.scopes import is_automatic, scope_needed
 from app.buckets import Buckets
 from app.client_address import source_of
 from app.marks import client_of, mark_caller
+from state.pools import act_for
 
 __all__ = ["FAILURES_PER_KEY", "FAILURES_PER_SOURCE", "Forbidden", "Gate", "TooMany", "Unauthenticated"]
 
@@ -67,6 +68,7 @@ class Gate:
             return
         caller = await self._caller_of(connection)
         connection.scope["user"] = caller
+        act_for(caller.tenant_id, in_haste=True)
         mark_caller(connection.scope, tenant_id=caller.tenant_id, key_id=caller.key_id)
         if wait_s := self._rates.take((caller.tenant_id, caller.key_id), self._monotonic()):
             raise TooMany("requests with this key", wait_s)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memory.embedder import Embedder, KnowsRelatedWords
+from memory.pools import UPKEEP
 
 __all__ = ["LazyEmbedder"]
 
@@ -31,5 +32,5 @@ class LazyEmbedder:
     async def _embedder(self) -> Embedder:
         async with self._lock:
             if self._loaded is None:
-                self._loaded = await asyncio.to_thread(self._load)
+                self._loaded = await asyncio.get_running_loop().run_in_executor(UPKEEP, self._load)
             return self._loaded

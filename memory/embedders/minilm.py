@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from memory.embedders.weights import installed_file, read_tensors, trusted
+from memory.pools import QUESTIONS, TEXTS
 
 __all__ = ["MiniLmEmbedder"]
 
@@ -43,7 +44,8 @@ class MiniLmEmbedder:
 
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> Array:
         """One vector a text."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._embed, list(texts))
+        pool = QUESTIONS if is_question else TEXTS
+        return await asyncio.get_running_loop().run_in_executor(pool, self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> Array:
         tokens: list[list[int]] = [encoded.ids for encoded in self._tokenizer.encode_batch(texts)]

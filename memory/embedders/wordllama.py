@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 from memory.embedders.related import Related
 from memory.embedders.weights import installed_file, read_tensors, trusted
+from memory.pools import QUESTIONS, TEXTS
 
 __all__ = ["WordLlamaEmbedder"]
 
@@ -43,11 +44,12 @@ class WordLlamaEmbedder:
 
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> NDArray[np.float32]:
         """One vector a text."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._embed, list(texts))
+        pool = QUESTIONS if is_question else TEXTS
+        return await asyncio.get_running_loop().run_in_executor(pool, self._embed, list(texts))
 
     async def related(self, question: str) -> Mapping[str, float]:
         """Terms near to those of the question, with their weights."""
-        return await asyncio.get_running_loop().run_in_executor(None, self._related.to, question)
+        return await asyncio.get_running_loop().run_in_executor(QUESTIONS, self._related.to, question)
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), DIMENSION), np.float32)

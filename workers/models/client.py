@@ -7,6 +7,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any, cast
 
 import httpx2
@@ -20,6 +21,7 @@ from workers.models.exchange import ModelReply, ModelRequest
 from workers.models.faults import classify
 from workers.models.prompt import to_openai
 from workers.models.usage import reply_token_count, request_token_count
+from workers.pools import COUNTING
 
 __all__ = [
     "CONNECT_TIMEOUT_S",
@@ -94,7 +96,7 @@ class ChatModel:
         )
         usage = assembly.usage
         if usage is None:
-            usage = await asyncio.to_thread(_counted, request, messages, assembly)
+            usage = await COUNTING.run(partial(_counted, request, messages, assembly))
         return ModelReply(
             text=assembly.text,
             tool_calls=calls,

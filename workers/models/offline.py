@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 import httpx2
@@ -17,6 +18,7 @@ from workers.models.errors import PromptInvalid
 from workers.models.prompt import check_call_results
 from workers.models.script import PlannedReply, offline_reply, words
 from workers.models.usage import reply_token_count, request_token_count
+from workers.pools import COUNTING
 
 __all__ = ["OFFLINE_MODEL", "OfflineTransport"]
 
@@ -100,7 +102,7 @@ class OfflineTransport(httpx2.AsyncBaseTransport):
             return _refusal(400, "messages must not be empty, and n must be 1", None)
         reply = offline_reply(body)
         # In a thread: the first count reads the vocabulary, and a long transcript takes its time.
-        usage = await asyncio.to_thread(_usage, body, reply)
+        usage = await COUNTING.run(partial(_usage, body, reply))
         head = {"id": f"chatcmpl-{hashlib.sha256(content).hexdigest()[:24]}", "created": _CREATED}
         head |= {"model": OFFLINE_MODEL, "system_fingerprint": _OWNER}
         if not checked.stream:
