@@ -1,5 +1,7 @@
 """Requests: every JSON body is strict JSON, and becomes what its route declares or is refused with its path."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -9,6 +11,7 @@ from litestar.exceptions import InternalServerException
 from litestar.types.empty import Empty
 
 from app.access.key import Caller
+from app.pools import BODIES, BODY_BYTES_MIN
 from app.strict_json import parse
 
 __all__ = ["ApiRequest", "BodyRefused", "ClientGone", "NotJson"]
@@ -57,12 +60,13 @@ class ApiRequest(Request[Caller, None, State]):
         content_type = self.content_type[0].lower()
         if content_type not in _JSON_TYPES and not content_type.endswith("+json"):
             raise NotJson
-        return parse(body)
+        return await _beside(body, partial(parse, body))
 
     async def json(self) -> Any:
         """The body as the type of the route's `data`. Raises BodyRefused besides what `value` raises."""
         if self._json is Empty:
-            self._json = self._as_declared(await self.value())
+            value = await self.value()
+            self._json = await _beside(await self.body(), partial(self._as_declared, value))
         return self._json
 
     def _as_declared(self, value: Any) -> Any:
@@ -79,6 +83,11 @@ class ApiRequest(Request[Caller, None, State]):
     def caller(self) -> Caller:
         """Who calls; the gate has seen to it."""
         return cast(Caller, self.scope["user"])
+
+
+async def _beside(body: bytes, work: Callable[[], Any]) -> Any:
+    """What `work` makes of the body: beside the event loop where it may take long."""
+    return work() if len(body) < BODY_BYTES_MIN else await BODIES.run(work)
 
 
 def _refusal(error: msgspec.ValidationError) -> BodyRefused:

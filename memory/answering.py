@@ -1,5 +1,6 @@
 """How a question is answered: the index proposes, the database disposes, the recipe ranks."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ from memory.errors import EmbedderFailed, IndexUnavailable
 from memory.index import Arms, Index, Probe, within
 from memory.indexer import Indexer
 from memory.lexical import dimension
+from memory.pools import QUESTIONS
 from memory.proposals import Ground, Tail, ground, newest, proposed, words_of
 from memory.ranking import Candidate, Ranked, rank
 from memory.reading import by_ids
@@ -159,7 +161,10 @@ class Answering:
         fresh = {each.row.number: (each.own, each.both) for each in tail if each.row.number not in found.arms["text"]}
         indexed = [found.rows[each] for each in found.arms["text"] if each in found.rows]
         words = await self._words(indexed)
-        for arm, scored in scores(asked, fresh, words, found.arms).items():
+        scored_arms = await asyncio.get_running_loop().run_in_executor(
+            QUESTIONS, partial(scores, asked, fresh, words, found.arms)
+        )
+        for arm, scored in scored_arms.items():
             found.arms[arm].update(scored)
         found.rows.update((each.row.number, each.row) for each in tail)
 

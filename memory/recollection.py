@@ -23,7 +23,7 @@ from memory.forget import Erasure, Forget
 from memory.index import Index
 from memory.indexer import Indexer
 from memory.instants import FAR_US, to_us
-from memory.prepare import prepare
+from memory.prepare import prepare_all
 from memory.provenance import Evidence
 from memory.quarantine import hold_source
 from memory.rebuild import Agreement, Rebuild
@@ -118,10 +118,7 @@ class Recollection:
         if not 0 < len(drafts) <= DRAFT_COUNT_MAX:
             raise Refused("items", f"has {len(drafts)} items; from 1 to {DRAFT_COUNT_MAX} are taken")
         cardinalities = [await self._declarations.of(draft, scope.tenant_id) for draft in drafts]
-        prepared = [
-            (prepare(draft, scope, now, cardinality), cardinality)
-            for draft, cardinality in zip(drafts, cardinalities, strict=True)
-        ]
+        prepared = await prepare_all(drafts, scope, now, cardinalities)
         verdicts = await self._database.write(partial(remember, items=prepared))
         self._indexer.wake()
         return verdicts

@@ -1,7 +1,6 @@
 """Compactions of threads: ordered, looked at, exported, verified."""
 
 from collections.abc import AsyncGenerator
-from functools import partial
 
 import msgspec
 from litestar import Response, get, post
@@ -16,7 +15,7 @@ from app.cursors import Cursor, Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize
 from app.path_ids import uuid_of
 from app.resources import Resources
-from app.sse.live import LiveResponse
+from app.sse.live import LiveResponse, whole_or_cut
 from app.wire.compactions import NewCompaction, ShownCompaction
 from app.wire.drops import ShownDrop
 from compaction import LedgerCheck
@@ -122,9 +121,7 @@ async def export_ledger(compaction_id: FromPath[str], caller: given.Caller, reso
     """Every row of the ledger in its order, one JSON object a line. Rows and root verify by themselves."""
     wanted = uuid_of("compaction", compaction_id)
     await service_of(resources).compactions.get(caller.tenant_id, wanted)
-    return LiveResponse(
-        _lines(resources, caller.tenant_id, wanted), until=partial(_stopping, resources), headers={}, media_type=NDJSON
-    )
+    return whole_or_cut(resources, _lines(resources, caller.tenant_id, wanted), media_type=NDJSON)
 
 
 @get("/compactions/{compaction_id:str}/verify", opt=needs(Scope.READ))
@@ -148,10 +145,6 @@ async def verify_ledgers(thread_id: FromPath[str], caller: given.Caller, resourc
 async def _lines(resources: Resources, tenant_id: str, compaction_id: str) -> AsyncGenerator[bytes, None]:
     async for drop in service_of(resources).drops.ledger(tenant_id, compaction_id):
         yield msgspec.json.encode(ShownDrop.of(drop)) + b"\n"
-
-
-async def _stopping(resources: Resources) -> None:
-    await resources.stopping.wait()
 
 
 ROUTES = [

@@ -1,9 +1,13 @@
 """The journal of a thread, line by line, and whether its chain holds."""
 
+from collections.abc import AsyncGenerator
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
+import msgspec
 from litestar import get
+from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 from sqlalchemy import Connection
@@ -12,12 +16,15 @@ from app import given
 from app.access import Scope, needs
 from app.pages import PAGE_SIZE, PageSize
 from app.path_ids import uuid_of
-from state import Line, from_us, get_thread, read_lines
+from app.sse.live import LiveResponse, whole_or_cut
+from state import Database, Line, Thread, from_us, get_thread, read_lines
 
 __all__ = ["ROUTES", "JournalPage", "ShownDamage", "ShownLine", "Verified"]
 
 SEQ_MAX = 2**32 - 1
 DAMAGE_COUNT_MAX = 100
+#: Lines that are read at once.
+LINES_TOGETHER = 20
 
 After = Annotated[int | None, QueryParameter(name="after", ge=0, le=SEQ_MAX, description="Entries after this seq.")]
 Before = Annotated[
@@ -83,7 +90,10 @@ class Verified(Struct):
     damages: list[ShownDamage]
 
 
-@get("/threads/{thread_id:str}/journal", opt=needs(Scope.READ))
+_PAGE = {200: ResponseSpec(JournalPage, description="Entries, in order.", generate_examples=False)}
+
+
+@get("/threads/{thread_id:str}/journal", opt=needs(Scope.READ), responses=_PAGE)
 async def read_journal(
     thread_id: FromPath[str],
     caller: given.Caller,
@@ -91,7 +101,7 @@ async def read_journal(
     limit: PageSize = PAGE_SIZE,
     after: After = None,
     before: Before = None,
-) -> JournalPage:
+) -> LiveResponse:
     """Entries of the thread: from the first, `after` a seq, right `before` one, or between the two."""
     wanted = uuid_of("thread", thread_id)
     before_seq = SEQ_MAX + 1 if before is None else before
@@ -100,17 +110,33 @@ async def read_journal(
         # Every seq is taken, so the entries right before one need no search.
         after_seq = max(0, before - 1 - limit)
 
-    def unit(connection: Connection) -> tuple[int, list[Line]]:
-        thread = get_thread(connection, caller.tenant_id, wanted)
-        lines = read_lines(connection, thread.number, after_seq=after_seq, before_seq=before_seq, count_max=limit)
-        return thread.head_seq, lines
+    thread = await resources.database.read(lambda connection: get_thread(connection, caller.tenant_id, wanted))
+    return whole_or_cut(resources, _page(resources.database, thread, after_seq, before_seq, limit))
 
-    head_seq, lines = await resources.database.read(unit)
-    return JournalPage(
-        items=[ShownLine.of(line) for line in lines],
-        next=lines[-1].seq if lines and lines[-1].seq < min(head_seq, before_seq - 1) else None,
-        previous=lines[0].seq if lines and lines[0].seq > 1 else None,
-    )
+
+async def _page(
+    database: Database, thread: Thread, after_seq: int, before_seq: int, limit: int
+) -> AsyncGenerator[bytes, None]:
+    """A JournalPage as JSON, a few lines at a time: a line may have megabytes, and a page hundreds of lines."""
+
+    def spelled(connection: Connection, after: int, count_max: int) -> tuple[list[int], bytes]:
+        lines = read_lines(connection, thread.number, after_seq=after, before_seq=before_seq, count_max=count_max)
+        return [line.seq for line in lines], b",".join(msgspec.json.encode(ShownLine.of(line)) for line in lines)
+
+    seqs: list[int] = []
+    yield b'{"items":['
+    while len(seqs) < limit:
+        last = seqs[-1] if seqs else after_seq
+        count_max = min(LINES_TOGETHER, limit - len(seqs))
+        more, slice_ = await database.read(partial(spelled, after=last, count_max=count_max))
+        if more:
+            yield b"," + slice_ if seqs else slice_
+            seqs += more
+        if len(more) < count_max:
+            break
+    following = seqs[-1] if seqs and seqs[-1] < min(thread.head_seq, before_seq - 1) else None
+    previous = seqs[0] if seqs and seqs[0] > 1 else None
+    yield b'],"next":' + msgspec.json.encode(following) + b',"previous":' + msgspec.json.encode(previous) + b"}"
 
 
 @get("/threads/{thread_id:str}/journal/verify", opt=needs(Scope.READ))

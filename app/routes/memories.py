@@ -16,6 +16,7 @@ from app.memory_scope import NamespaceText, scope_in_query, tenant_scope
 from app.once_elsewhere import make_once
 from app.pages import PAGE_SIZE, CursorText, PageSize
 from app.path_ids import uuid_of
+from app.pools import BODIES
 from app.provenance import OpenedSource, open_sources
 from app.wire.memories import (
     Recalled,
@@ -73,7 +74,10 @@ async def remember(
     now, tenant_id = resources.now(), caller.tenant_id
     if any(item.trust == "operator" for item in data.items) and not caller.may(Scope.ADMIN):
         raise Forbidden("an item with the trust of an operator needs a key with the scope admin")
-    drafts = [draft_of(item, at, now=now, asserted_by=f"key:{caller.key_id}") for at, item in enumerate(data.items)]
+    # Beside the event loop, as it may be a thousand of them.
+    drafts = await BODIES.run(
+        lambda: [draft_of(item, at, now=now, asserted_by=f"key:{caller.key_id}") for at, item in enumerate(data.items)]
+    )
 
     async def make() -> Remembered:
         verdicts = await resources.wired.recollection.remember(drafts, scope=tenant_scope(tenant_id), now=now)

@@ -1,5 +1,6 @@
 """The state of a thread: as it stands, as it stood, and updates of it."""
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 from uuid import uuid4
 
@@ -15,20 +16,24 @@ from app.access import Scope, needs
 from app.answers import once
 from app.pages import PAGE_SIZE_MAX
 from app.path_ids import uuid_of
+from app.pools import sliced
 from app.request import BodyRefused
 from app.resources import Resources
+from app.sse.live import LiveResponse, whole_or_cut
 from app.standing import Question, at_checkpoint, history
 from app.updating import Wish, update_thread
 from app.wire.checkpoints import CheckpointRef, ShownCheckpoint, before_of, checkpoint_id_in
 from app.wire.messages import Revision, read_revision
 from app.wire.reading import read_as
-from app.wire.states import EMPTY, ShownState, Spelled, StateField, chosen, state_to_wire
+from app.wire.states import EMPTY, Moment, ShownState, Spelled, StateField, chosen, state_to_wire
 from state import Reply, checkpoint_id_of, get_thread
 from state.receipts import look_up, record
 
 __all__ = ["ROUTES"]
 
 HISTORY_COUNT = 10
+#: Small states go out together.
+SLICE_BYTES_MIN = 64 * 1024
 _STATE = {200: ResponseSpec(ShownState, description="The state.", generate_examples=False)}
 _STATES = {200: ResponseSpec(list[ShownState], description="States, newest first.", generate_examples=False)}
 Subgraphs = Annotated[bool, QueryParameter(name="subgraphs", description="Changes nothing: there are no subgraphs.")]
@@ -158,7 +163,7 @@ async def find_history(
     caller: given.Caller,
     resources: given.Resources,
     data: JSONBody[HistoryPage | None] = None,
-) -> Response[bytes]:
+) -> LiveResponse:
     """States of the thread over all its branches, newest first; `parent_checkpoint` makes a tree of them."""
     page, wanted = data or HistoryPage(), uuid_of("thread", thread_id)
     question = Question(
@@ -177,7 +182,7 @@ async def read_history(
     resources: given.Resources,
     limit: HistorySize = HISTORY_COUNT,
     before: Before = None,
-) -> Response[bytes]:
+) -> LiveResponse:
     """States of the thread over all its branches, newest first."""
     wanted = uuid_of("thread", thread_id)
     question = Question(limit=limit, before=before_of(before, wanted, "before"))
@@ -198,14 +203,25 @@ async def _state_at(
 
 async def _history(
     resources: Resources, tenant_id: str, thread_id: str, question: Question, select: list[StateField] | None
-) -> Response[bytes]:
-    def unit(connection: Connection) -> bytes:
-        spelled = Spelled()
-        moments = history(connection, get_thread(connection, tenant_id, thread_id), question)
-        states = (state_to_wire(thread_id, moment, spelled) for moment in moments)
-        return msgspec.json.encode([chosen(state, select) for state in states])
+) -> LiveResponse:
+    def unit(connection: Connection) -> list[Moment]:
+        return history(connection, get_thread(connection, tenant_id, thread_id), question)
 
-    return once(await resources.database.read(unit))
+    moments = await resources.database.read(unit)
+    return whole_or_cut(resources, sliced(_spelled(thread_id, moments, select)))
+
+
+def _spelled(thread_id: str, moments: Sequence[Moment], select: list[StateField] | None) -> Iterator[bytes]:
+    """A list of states as JSON, state by state: each may have a whole transcript in it."""
+    spelled, before = Spelled(), b"["
+    slice_ = bytearray()
+    for moment in moments:
+        slice_ += before + msgspec.json.encode(chosen(state_to_wire(thread_id, moment, spelled), select))
+        before = b","
+        if len(slice_) >= SLICE_BYTES_MIN:
+            yield bytes(slice_)
+            slice_.clear()
+    yield bytes(slice_) + (b"]" if moments else b"[]")
 
 
 def _revision_of(values: dict[str, Any] | None) -> Revision:

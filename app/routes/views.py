@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from app import given
 from app.access import Scope, needs
-from app.answers import json_answer
+from app.answers import json_answer, once
 from app.compacting import service_of, thread_id_of
 from app.cursors import Cursor, Listing
 from app.pages import PAGE_SIZE, CursorText, PageSize
 from app.path_ids import uuid_of
+from app.pools import ANSWERS
 from app.repeating import repeatable
 from app.wire.compactions import Expansion, NewPins, Restoration
 from app.wire.drops import ShownExpansion
@@ -24,6 +25,7 @@ from compaction import KeptView, Source
 __all__ = ["ROUTES", "ViewList"]
 
 EXPANDED = {200: ResponseSpec(ShownExpansion, description="Its entries, as they were said.", generate_examples=False)}
+SHOWN = {200: ResponseSpec(RenderedView, description="The view, message by message.", generate_examples=False)}
 MOVED = {200: ResponseSpec(ViewHead, description="The thread's view from now on.", generate_examples=False)}
 ViewQuery = Annotated[
     str | None, QueryParameter(name="view_id", description="An earlier view of the thread; `whole` is everything.")
@@ -39,13 +41,14 @@ class ViewList(Struct):
     next: str | None
 
 
-@get("/threads/{thread_id:str}/view", opt=needs(Scope.READ))
+@get("/threads/{thread_id:str}/view", opt=needs(Scope.READ), responses=SHOWN)
 async def show_view(
     thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, view: ViewQuery = None
-) -> RenderedView:
+) -> Response[bytes]:
     """What the model is sent of the thread, message by message, with the tokens of each."""
     wanted = uuid_of("thread", thread_id)
-    return RenderedView.rendered(await service_of(resources).views.show(caller.tenant_id, wanted, view), wanted)
+    shown = await service_of(resources).views.show(caller.tenant_id, wanted, view)
+    return once(await ANSWERS.run(lambda: msgspec.json.encode(RenderedView.rendered(shown, wanted))))
 
 
 @get("/threads/{thread_id:str}/views", opt=needs(Scope.READ))

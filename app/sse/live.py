@@ -14,7 +14,10 @@ from litestar.enums import MediaType
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
-__all__ = ["LiveResponse"]
+from app.problem import MEDIA_TYPE
+from app.resources import Resources
+
+__all__ = ["LiveResponse", "whole_or_cut"]
 
 Chunks = AsyncGenerator[bytes, None]
 Act = Callable[[], Awaitable[None]]
@@ -82,6 +85,15 @@ class LiveResponse(Response[None]):
                 await self._on_gone()
         else:
             dismissed.result()
+
+
+def whole_or_cut(resources: Resources, chunks: Chunks, *, media_type: str = MEDIA_TYPE) -> LiveResponse:
+    """An answer in slices, each made when the client has taken the one before; cut off when the server stops."""
+
+    async def stopping() -> None:
+        await resources.stopping.wait()
+
+    return LiveResponse(chunks, until=stopping, headers={}, media_type=media_type)
 
 
 class _LiveAnswer(ASGIResponse):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from app.following import POLL_S, is_over
+from app.pools import sliced
 from app.wire.events import Event, RunEvents, RunFacts, StreamMode
 from app.wire.places import START, Place, flash_slot
 from app.wire.spelling import spell_event
@@ -22,6 +23,8 @@ __all__ = ["ENTRY_COUNT_MAX", "follow"]
 
 #: Entries that wait in memory for a slow reader; the others wait in the journal.
 ENTRY_COUNT_MAX = 256
+#: From so many messages on, the events of a thread are made beside the event loop.
+MESSAGE_COUNT_MIN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ async def follow(
         tail = _Tail(wired, run, modes, after, ear)
         while True:
             look = await tail.look()
-            for event in tail.of_entries(look):
+            async for event in _told(tail, look):
                 yield event
             if not look.is_whole:
                 continue
@@ -67,6 +70,17 @@ async def follow(
                 hears_flashes = tail.has_flashes()
 
 
+async def _told(tail: "_Tail", look: _Look) -> AsyncGenerator[Event, None]:
+    """The events of the entries. Those of a long thread are made beside the event loop: each may repeat it whole."""
+    events = tail.of_entries(look)
+    if tail.message_count(look) >= MESSAGE_COUNT_MIN:
+        async for event in sliced(events):
+            yield event
+        return
+    for event in events:
+        yield event
+
+
 class _Tail:
     """What one reader was told, and what comes next."""
 
@@ -79,6 +93,12 @@ class _Tail:
         self._modes = modes
         self._after = after
         self._events: RunEvents | None = None
+
+    def message_count(self, look: _Look) -> int:
+        """Messages of the thread that events with its values have in them."""
+        if self._events is not None:
+            return self._events.message_count
+        return 0 if look.base is None else len(look.base.by_id)
 
     async def look(self) -> _Look:
         """Run and entries in one snapshot: who sees the run settled sees every entry of it."""

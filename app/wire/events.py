@@ -85,6 +85,11 @@ class RunEvents:
         self.seq = seq  #: of the last entry told
         self.flash_count = 0  #: flashes told since that entry
 
+    @property
+    def message_count(self) -> int:
+        """Messages of the thread by now."""
+        return len(self._state.by_id)
+
     def of_flash(self, flash: Flash) -> Iterator[Event]:
         """The events of the next flash after the last entry; none for any other flash."""
         if (flash.after_seq, flash.ordinal) != (self.seq, self.flash_count + 1):
