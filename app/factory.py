@@ -14,6 +14,7 @@ from app.access.store import cursor_secret
 from app.buckets import Buckets
 from app.cursors import Sealer
 from app.edge import Cors, Drain, Shield, Trace
+from app.loop_metrics import LoopMetrics
 from app.metrics import HttpMetrics, RedisMetrics
 from app.parameters import learn_parameters, refuse_unknown
 from app.receipts import provide_request_key
@@ -112,6 +113,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
         debug=False,
     )
     resources.metrics.register(resources.fleet_metrics)
+    resources.metrics.register(LoopMetrics(resources.wired.supervisor))
     if resources.wired.outages:
         resources.metrics.register(RedisMetrics(resources.wired.outages))
     check_declared(app)

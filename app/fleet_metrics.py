@@ -99,7 +99,19 @@ def _workers(figures: _Figures) -> Iterator[Metric]:
     lag = GaugeMetricFamily(
         "threadmark_worker_loop_lag_seconds", "How long the event loop kept a call waiting.", labels=("worker",)
     )
+    age = GaugeMetricFamily(
+        "threadmark_worker_loop_age_seconds",
+        "Since a long-lived task of a worker completed a round.",
+        labels=("worker", "loop"),
+    )
+    errors = CounterMetricFamily(
+        "threadmark_worker_loop_errors", "Rounds of a long-lived task that failed.", labels=("worker", "loop")
+    )
     for each in figures.workers:
+        for loop in each.loops:
+            errors.add_metric((each.worker_id, loop.name), loop.error_count)
+            if loop.age_s is not None:
+                age.add_metric((each.worker_id, loop.name), loop.age_s)
         claims.add_metric((each.worker_id,), each.claim_count)
         orphans.add_metric((each.worker_id,), each.orphan_count)
         lag.add_metric((each.worker_id,), each.loop_lag_s)
@@ -111,3 +123,5 @@ def _workers(figures: _Figures) -> Iterator[Metric]:
     yield claims
     yield orphans
     yield lag
+    yield age
+    yield errors

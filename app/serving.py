@@ -97,6 +97,10 @@ class Server(uvicorn.Server):
             for each in _STOPS:
                 loop.remove_signal_handler(each)
 
+    def stop(self) -> None:
+        """Stop as at a signal."""
+        self._told_to_stop()
+
     def _told_to_stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True

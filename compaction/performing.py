@@ -1,6 +1,7 @@
 """One performance of a compaction: held, planned, drafted, committed; tried again where the view moved meanwhile."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -27,6 +28,8 @@ from compaction.records import Compaction, CompactionStatus, Order
 from compaction.store import orders, replies, rows, views
 from compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
 from state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
+
+_LOG = logging.getLogger("threadmark.compaction")
 
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
 
@@ -179,7 +182,11 @@ class Performance:
         while held:
             await asyncio.sleep(HOLD_S / 3)
             until_us = to_us(self._tools.now()) + round(HOLD_S * 1_000_000)
-            held = await self._tools.database.write(partial(self._hold_on, until_us=until_us), repeatable=True)
+            try:
+                held = await self._tools.database.write(partial(self._hold_on, until_us=until_us), repeatable=True)
+            except Exception:
+                # The hold may outlast an outage; if it does not, the commit finds that it was lost.
+                _LOG.warning("the hold on compaction %s could not be renewed", self._compaction_id, exc_info=True)
 
     def _hold_on(self, connection: Connection, until_us: int) -> bool:
         return orders.change(connection, self._compaction_id, self._holder, {"held_until": until_us})

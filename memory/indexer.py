@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from sqlalchemy import Connection
 
 from memory.database import Database
 from memory.embedder import Embedder, checked, space_name
-from memory.errors import EmbedderFailed, Unavailable
+from memory.errors import EmbedderFailed
 from memory.index import Entry, Index, Vector
 from memory.instants import to_us
 from memory.materials import Material, materials
@@ -43,7 +44,7 @@ class Indexer:
     def start(self) -> None:
         """Keep draining in the background until `stop`."""
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-indexer")
+            self._task = asyncio.get_running_loop().create_task(self._run_alone(), name="memory-indexer")
 
     def wake(self) -> None:
         """Something was written."""
@@ -67,26 +68,41 @@ class Indexer:
                 total += await self._apply(batch)
         return total
 
-    async def _run(self) -> None:
+    async def run(self, completed: Callable[[], None] = lambda: None) -> None:
+        """Drain whenever something was written, until cancelled; `completed` is called after each round.
+
+        Raises what a round raises. The outbox keeps what was not applied, so it can be run again.
+        """
+        while True:
+            await self.drain()
+            completed()
+            self._woken.clear()
+            await self._rest()
+
+    async def _run_alone(self) -> None:
+        """`run` for an owner that has no supervisor: no error ends it."""
         said = ""
+
+        def worked() -> None:
+            nonlocal said
+            said = ""
+
         while True:
             try:
-                await self.drain()
-                said = ""
-            except Unavailable as error:
+                await self.run(worked)
+            except Exception as error:
                 # Once, and not twice a second for as long as it lasts.
                 if str(error) != said:
                     said = str(error)
                     _LOG.warning("the index is behind and will be tried again", exc_info=True)
-            self._woken.clear()
-            self.is_resting = True
-            try:
-                async with asyncio.timeout(REST_S):
-                    await self._woken.wait()
-            except TimeoutError:
-                continue
-            finally:
-                self.is_resting = False
+            await self._rest()
+
+    async def _rest(self) -> None:
+        self.is_resting = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REST_S):
+                await self._woken.wait()
+        self.is_resting = False
 
     async def _apply(self, batch: Sequence[Due]) -> int:
         numbers = [each.entry for each in batch]

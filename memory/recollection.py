@@ -94,6 +94,13 @@ class Recollection:
         """Bring the index up to date in the background, until `close`."""
         self._indexer.start()
 
+    async def keep_indexing(self, completed: Callable[[], None]) -> None:
+        """The same under a supervisor: runs until cancelled, calls `completed` after each round, raises what it meets.
+
+        It can be run again: what was not applied is still in the outbox.
+        """
+        await self._indexer.run(completed)
+
     async def resume_erasures(self, *, now: datetime) -> None:
         """Go on with every erasure that was interrupted."""
         for tenant_id, erasure_id in await self._database.read(erasing.unfinished):

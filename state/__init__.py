@@ -64,6 +64,7 @@ from state.errors import (
 )
 from state.fleet import (
     RATE_WINDOW_S,
+    LoopSeen,
     QueueDepth,
     WorkerSeen,
     claim_lag_s,
@@ -180,6 +181,7 @@ __all__ = [
     "Line",
     "Lineage",
     "Liveness",
+    "LoopSeen",
     "Message",
     "MigrationBlocked",
     "Migrations",

@@ -78,12 +78,13 @@ def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> 
             "worker_id": worker_id,
             "lease_until": now + round(ttl_s * 1_000_000),
             "started_at": now,
+            "beat_at": now,
             "agents": agents,
         },
     )
 
 
-def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int] | None = None) -> bool:
+def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int | str] | None = None) -> bool:
     """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`).
 
     False when it was buried meanwhile, or had ended: somebody may have taken its threads since.
@@ -91,7 +92,7 @@ def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[s
     renewed = connection.execute(
         update(tables.worker)
         .where(tables.worker.c.worker_id == worker_id, tables.worker.c.lease_until >= database_now_us())
-        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), **(counts or {}))
+        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), beat_at=database_now_us(), **(counts or {}))
     )
     return renewed.rowcount == 1
 

@@ -103,6 +103,11 @@ class Database:
         if is_sqlite(str(self.url)):
             await self._upkeep.run(self._truncate_log)
 
+    def hurry(self) -> None:
+        """The process is about to end: from now on writes hardly wait for a database that is away."""
+        for writer in self._writers:
+            writer.hurry()
+
     async def close(self) -> None:
         """Commit what is queued and close every connection."""
         for writer in self._writers:

@@ -1,7 +1,7 @@
 """What operators look at: the workers, the queue, what nobody can run, and whether the database answers."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -14,6 +14,7 @@ from state.run import RunStatus
 
 __all__ = [
     "RATE_WINDOW_S",
+    "LoopSeen",
     "QueueDepth",
     "WorkerSeen",
     "claim_lag_s",
@@ -28,6 +29,16 @@ __all__ = [
 RATE_WINDOW_S = 60
 
 _PROBE_TENANT = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopSeen:
+    """A long-lived task of a worker. `age_s`: since its last round ended well; None: none has yet."""
+
+    name: str
+    age_s: float | None
+    error_count: int
+    is_stale: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +58,7 @@ class WorkerSeen:
     orphan_count: int
     recent_claim_count: int
     loop_lag_s: float
+    loops: list[LoopSeen]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +86,7 @@ def list_workers(connection: Connection) -> list[WorkerSeen]:
     )
     return [
         WorkerSeen(
+            loops=_loops(row.loops, max(0.0, (row.now - row.beat_at) / 1_000_000)),
             worker_id=row.worker_id,
             started_at=from_us(row.started_at),
             lease_left_s=(row.lease_until - row.now) / 1_000_000,
@@ -86,6 +99,12 @@ def list_workers(connection: Connection) -> list[WorkerSeen]:
         )
         for row in rows
     ]
+
+
+def _loops(spelled: str, since_s: float) -> list[LoopSeen]:
+    """The loops of a heartbeat that is `since_s` seconds old, with their ages of today."""
+    told = msgspec.json.decode(spelled, type=list[LoopSeen])
+    return [each if each.age_s is None else replace(each, age_s=each.age_s + since_s) for each in told]
 
 
 def queue_depths(connection: Connection) -> list[QueueDepth]:

@@ -232,6 +232,8 @@ class WorkerRow(Row, table=True):
     orphan_count: int = _count()  #: of the claims, those that took over the work of the dead
     recent_claim_count: int = _count()  #: in the last RATE_WINDOW_S seconds
     loop_lag_us: int = _count()  #: how long its event loop kept a call waiting, at the last heartbeat
+    beat_at: int = _count()  #: the last heartbeat (database time)
+    loops: str = Field(default="[]", sa_column=Column(Text, nullable=False, server_default=text("'[]'")))  #: JSON
 
 
 def _table(model: type[SQLModel]) -> Table:

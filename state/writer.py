@@ -25,6 +25,7 @@ BATCH_COUNT_MAX = 256
 #: How long a writer tries to reach a database that went away before its writes fail (seconds).
 RECONNECT_S = 20.0
 RECONNECT_DELAY_S = 0.05
+HURRY_S = 0.5
 Unit = Callable[[Connection], Any]
 _LOG = logging.getLogger("threadmark.state")
 
@@ -71,6 +72,8 @@ class Writer:
         self._engine = engine
         self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
         self._closed = False
+        #: How long a write may wait for a database that is away (seconds).
+        self._patience_s = RECONNECT_S
         self._connection: Connection | None = None
         self.commit_count = 0
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
@@ -94,9 +97,14 @@ class Writer:
                 await item.answered()
             raise
 
+    def hurry(self) -> None:
+        """The process is about to end: a write waits for a database that is away no longer than HURRY_S from now on."""
+        self._patience_s = min(self._patience_s, HURRY_S)
+
     async def close(self) -> None:
         """Commit what is queued, then end the thread."""
         self._closed = True
+        self.hurry()
         self._queue.put(None)
         joining = Pool("threadmark-join", 1)
         await joining.run(self._thread.join)
@@ -157,11 +165,11 @@ class Writer:
         elif len(batch) == 1 and not is_passing(error):
             batch[0].error = error
             return
-        deadline = time.monotonic() + RECONNECT_S
+        began = time.monotonic()
         for item in batch:
-            self._alone(item, deadline)
+            self._alone(item, began)
 
-    def _alone(self, item: _Item, deadline: float) -> None:
+    def _alone(self, item: _Item, began: float) -> None:
         while True:
             committing = False
             try:
@@ -183,7 +191,7 @@ class Writer:
                 if not is_passing(error):
                     item.error = error
                     return
-                if time.monotonic() > deadline:
+                if time.monotonic() - began > self._patience_s:
                     item.error = DatabaseAway(str(error))
                     item.error.__cause__ = error
                     return

@@ -30,7 +30,7 @@ class WorkerProcess(PrivateServer):
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         super().__init__("worker")
-        self._environment = dict(environment)
+        self.environment = dict(environment)
 
     def begin(self) -> None:
         """Start the process without waiting for it; `start` then waits."""
@@ -68,7 +68,7 @@ class WorkerProcess(PrivateServer):
     def spawn(self) -> Daemon:
         """Start the process."""
         (self.folder / "server.log").unlink(missing_ok=True)
-        command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self._environment.items())]
+        command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items())]
         command += [sys.executable, "-W", "error::ResourceWarning", "-m", "app.cli", "worker"]
         return Daemon(command, log=self.folder / "server.log", death_signal=self.death_signal)
 

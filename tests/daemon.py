@@ -119,8 +119,8 @@ class Daemon:
                 code = self._process.wait(timeout=POLL_S)
                 raise DidNotStart(f"the server ended with {code} before it answered:\n{self._log_tail()}")
 
-    def end(self, by: signal.Signals) -> None:
-        """Send the signal and wait until the process is gone; one that lingers is killed."""
+    def end(self, by: signal.Signals) -> int:
+        """Send the signal and wait until the process is gone; its exit code. One that lingers is killed."""
         if self.is_running():
             self._process.send_signal(by)
         try:
@@ -128,6 +128,7 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        return self._process.returncode
 
     def _log_tail(self) -> str:
         return self._log.read_text(errors="replace")[-LOG_TAIL_CHARS:]
@@ -168,11 +169,10 @@ class PrivateServer(ABC):
         self.end(self.death_signal)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def end(self, by: signal.Signals) -> None:
-        """Send the signal and return when the process is gone; nothing happens where none runs."""
-        if self._daemon is not None:
-            self._daemon.end(by)
-        self._daemon = None
+    def end(self, by: signal.Signals) -> int | None:
+        """Send the signal and return when the process is gone, with its exit code; None where none runs."""
+        daemon, self._daemon = self._daemon, None
+        return None if daemon is None else daemon.end(by)
 
     @abstractmethod
     def spawn(self) -> Daemon:

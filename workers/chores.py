@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from state import is_outage
 from state.task_claims import (
     HeldTask,
     claim_task,
@@ -24,6 +25,7 @@ from workers.chore import ChoreContext, ComeBack, Handler, TaskLost, attempt, de
 from workers.desk import Desk
 from workers.effects import failure_of
 from workers.lease import Lease
+from workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Chores"]
 
@@ -61,7 +63,9 @@ class Chores:
         *,
         sweep_s: float,
         count_max: int = CHORE_COUNT_MAX,
+        supervisor: Supervisor | None = None,
     ) -> None:
+        self._supervisor = supervisor or Supervisor()
         self._desk = desk
         self._database = desk.database
         self._lease = lease
@@ -73,7 +77,7 @@ class Chores:
         self._attempts: dict[HeldTask, _Attempt] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._claiming = asyncio.Lock()
-        self._serving: asyncio.Task[None] | None = None
+        self._loops: list[Loop] = []
         self._stopping = False
         self._suspicious = False
         self._look_due = 0.0
@@ -87,7 +91,9 @@ class Chores:
     def start(self) -> None:
         """Begin to claim. The lease must have begun."""
         if self._handlers:
-            self._serving = asyncio.create_task(self._serve(), name="threadmark-chores")
+            stale_s = stale_after_s(self._sweep_s)
+            sweep = self._supervisor.start("task sweep", self._serve, stale_s=stale_s, delay_s_max=self._sweep_s)
+            self._loops.append(sweep)
 
     def ring(self) -> None:
         """There is a task to claim, or to look at."""
@@ -128,8 +134,7 @@ class Chores:
         """Claim nothing more, cut short what is being done, and give it back at once."""
         self._stopping = True
         self.ring()
-        if self._serving is not None:
-            await self._serving
+        await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         # A claim that is on its way ends first: its task would belong to a worker that does not know of it.
         async with self._claiming:
             self.released = [(each.task.task_id, each.task.attempts + 1) for each in self._attempts.values()]
@@ -138,23 +143,29 @@ class Chores:
             await asyncio.wait(self._ending, timeout=STOP_S)
         for each in list(self._attempts.values()):
             _LOG.error("task %s (%s) does not end; it is given to others", each.task.task_id, each.task.kind)
-            await self._give_back(each)
+            try:
+                await self._give_back(each)
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                # The lease ends by itself then, and with it this worker's right to the task.
+                _LOG.warning("task %s could not be given back: the database is away", each.task.task_id)
 
     @property
     def _may_claim(self) -> bool:
         return not self._stopping and self._lease.is_safe and len(self._attempts) < self._count_max
 
-    async def _serve(self) -> None:
+    async def _serve(self, loop: Loop) -> None:
         while not self._stopping:
             self._bell.clear()
             try:
                 await self._look()
                 wait_s = await self._claim()
             except Exception:
-                # The database may be away for a while; the next sweep tries again, and nothing is lost meanwhile.
-                _LOG.exception("the sweep for tasks failed; the next one comes in %s s", self._sweep_s)
+                # A claim whose answer was lost may have been committed; the next round looks for it.
                 self._suspicious = True
-                wait_s = self._sweep_s
+                raise
+            loop.completed()
             try:
                 async with asyncio.timeout(wait_s):
                     await self._bell.wait()

@@ -4,6 +4,7 @@ The thread has its own connection, so an event loop that a tool blocks is late a
 renew stops starting steps before its lease ends: `is_safe` turns false by the process's own monotonic clock.
 """
 
+import asyncio
 import logging
 import threading
 import time
@@ -11,7 +12,8 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Engine
 
-from state import Liveness, beat, bury, enrol
+from state import Liveness, beat, bury, enrol, is_outage
+from workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Lease"]
 
@@ -36,12 +38,22 @@ class Lease:
         self._heartbeat_s = heartbeat_s
         self._liveness = liveness
         self._on_lost: Callable[[], None] = _nobody
-        self._counts: Callable[[], Mapping[str, int]] = dict
+        self._counts: Callable[[], Mapping[str, int | str]] = dict
         self._renewed_at = 0.0
         self._ended = threading.Event()
+        self._supervisor: Supervisor | None = None
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._loop: Loop | None = None
         self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
 
-    def begin(self, agents: str, on_lost: Callable[[], None], counts: Callable[[], Mapping[str, int]] = dict) -> None:
+    def report_to(self, supervisor: Supervisor, home: asyncio.AbstractEventLoop) -> None:
+        """Tell each renewal, and an end that nobody asked for, to the supervisor of the event loop `home`."""
+        self._supervisor, self._home = supervisor, home
+        self._loop = supervisor.watch("heartbeat", stale_s=stale_after_s(self._heartbeat_s))
+
+    def begin(
+        self, agents: str, on_lost: Callable[[], None], counts: Callable[[], Mapping[str, int | str]] = dict
+    ) -> None:
         """Enrol the worker and start to renew; `on_lost` is called, in this thread, if it ended or was ended meanwhile.
 
         No step starts until it has returned. `counts` is asked with every renewal. Blocks for one commit.
@@ -65,12 +77,20 @@ class Lease:
         return time.monotonic() - self._renewed_at < self._ttl_s - self._heartbeat_s
 
     def end(self) -> None:
-        """Stop renewing and give the lease back at once. Blocks for one commit."""
+        """Stop renewing and give the lease back at once, if the database can be reached. Blocks for one commit."""
         self._ended.set()
         self._thread.join()
-        with self._engine.begin() as connection:
-            bury(connection, [self._worker_id])
-        self._liveness.release(self._worker_id)
+        if self._supervisor is not None and self._loop is not None:
+            self._supervisor.forget(self._loop)
+        try:
+            with self._engine.begin() as connection:
+                bury(connection, [self._worker_id])
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            _LOG.warning("the lease could not be given back: the database is away; it ends within %g s", self._ttl_s)
+        finally:
+            self._liveness.release(self._worker_id)
 
     def bury_the_dead(self) -> list[str]:
         """End the leases of workers whose process is gone; their ids. Blocks."""
@@ -83,15 +103,28 @@ class Lease:
         return dead
 
     def _keep(self) -> None:
+        try:
+            self._renew_until_ended()
+        finally:
+            # Without renewals the worker starts nothing any more, and would look alive for ever.
+            if not self._ended.is_set() and self._supervisor is not None:
+                self._supervisor.fail("heartbeat", self._home)
+
+    def _renew_until_ended(self) -> None:
         while not self._ended.wait(self._heartbeat_s):
             began = time.monotonic()
             try:
                 self._renew()
-            except Exception:
+            except Exception as error:
                 # The database may be back before the lease ends; until then is_safe holds new steps back.
-                _LOG.warning("the lease could not be renewed", exc_info=True)
+                if self._loop is None:
+                    _LOG.warning("the lease could not be renewed", exc_info=True)
+                else:
+                    self._loop.failed(error)
             else:
                 self._renewed_at = began
+                if self._loop is not None:
+                    self._loop.completed()
 
     def _renew(self) -> None:
         self._liveness.refresh(self._worker_id)

@@ -12,8 +12,6 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from memory import (
     ClaimedIndex,
     Copies,
@@ -23,7 +21,6 @@ from memory import (
     IndexUnavailable,
     MemoryIndex,
     Recollection,
-    Unavailable,
     choose_embedder,
     migrate,
     owned_index,
@@ -33,6 +30,7 @@ from memory import (
 from state import change_schema
 from workers.pools import UPKEEP
 from workers.settings import Settings
+from workers.supervisor import Loop, Supervisor
 
 __all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
 
@@ -84,28 +82,33 @@ def _index(settings: Settings) -> tuple[Index, ClaimedIndex | None]:
 class MemorySide:
     """A recollection and its upkeep."""
 
-    def __init__(self, settings: Settings, now: Callable[[], datetime], copies: Copies | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        now: Callable[[], datetime],
+        copies: Copies | None = None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
         self._settings = settings
+        self._supervisor = supervisor or Supervisor()
         self._now = now
         self.recollection, self._owned = new_recollection(settings, now, copies)
         self._has_schema = self._is_indexing = False
         self._swept_s: float | None = None
         self._tried = asyncio.Event()
         self._said = ""
-        self._task: asyncio.Task[None] | None = None
+        self._loops: list[Loop] = []
 
     async def start(self) -> None:
         """Begin the upkeep, and wait for its first round, but not for long."""
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-upkeep")
+        self._loops.append(self._supervisor.start("memory upkeep", self._run))
         with suppress(TimeoutError):
             async with asyncio.timeout(START_S):
                 await self._tried.wait()
 
     async def close(self) -> None:
         """End the upkeep and let go of everything."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._supervisor.stop(*self._loops)
         await self.recollection.close()
 
     @property
@@ -113,18 +116,15 @@ class MemorySide:
         """Whether this process can ask the index; one that cannot answers from the newest rows of the database."""
         return self._is_indexing
 
-    async def _run(self) -> None:
+    async def _run(self, loop: Loop) -> None:
         while True:
             try:
                 await self._round()
-                if self._is_indexing:
-                    self._said = ""
-            except (Unavailable, SQLAlchemyError, OSError) as error:
-                self._say(f"memory is not whole: {_line(error)}")
-            except Exception:
-                # The edge of this task: a defect in the upkeep of memory must not be silent, nor end it.
-                _LOG.exception("the upkeep of memory failed")
-            self._tried.set()
+            finally:
+                self._tried.set()
+            if self._is_indexing:
+                self._said = ""
+            loop.completed()
             await asyncio.sleep(KEEP_S)
 
     async def _round(self) -> None:
@@ -152,7 +152,10 @@ class MemorySide:
             # Another machine may have owned the index of a database on a server meanwhile, with files of its own.
             repair = self._owned is not None and not self._settings.memory_database_url.startswith("sqlite")
             await self.recollection.take_up_index(now=self._now(), repair=repair)
-            self.recollection.start_indexing()
+            if len(self._loops) == 1:
+                self._loops.append(
+                    self._supervisor.start("memory index", lambda loop: self.recollection.keep_indexing(loop.completed))
+                )
             self._is_indexing = True
 
     async def _sweep(self) -> None:
@@ -170,16 +173,15 @@ class MemorySide:
 
 @asynccontextmanager
 async def open_memory(
-    settings: Settings, now: Callable[[], datetime], copies: Copies | None = None
+    settings: Settings,
+    now: Callable[[], datetime],
+    copies: Copies | None = None,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[MemorySide]:
     """Memory, for as long as the block lasts; `copies` lose first what it is told to erase."""
-    side = MemorySide(settings, now, copies)
+    side = MemorySide(settings, now, copies, supervisor)
     try:
         await side.start()
         yield side
     finally:
         await side.close()
-
-
-def _line(error: Exception) -> str:
-    return str(getattr(error, "orig", None) or error.__cause__ or error).strip().splitlines()[0]

@@ -6,7 +6,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from state import RATE_WINDOW_S, Claim
+import msgspec
+
+from state import RATE_WINDOW_S, Claim, LoopSeen
+from workers.supervisor import LoopReport
 
 __all__ = ["Pulse"]
 
@@ -14,8 +17,13 @@ __all__ = ["Pulse"]
 class Pulse:
     """Counts in the event loop, read by the thread of the lease; `monotonic` in seconds."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        loops: Callable[[], Sequence[LoopReport]] = tuple,
+    ) -> None:
         self._monotonic = monotonic
+        self._loops = loops
         self._lock = threading.Lock()
         self._recent: deque[tuple[float, int]] = deque()
         self._claim_count = 0
@@ -38,16 +46,21 @@ class Pulse:
             self._recent.append((self._monotonic(), len(claims)))
             self._forget()
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int | str]:
         """The counts of a heartbeat, by the names that `beat` takes; called once for each."""
         with self._lock:
             self._forget()
-            counts = {
+            counts: dict[str, int | str] = {
                 "claim_count": self._claim_count,
                 "orphan_count": self._orphan_count,
                 "recent_claim_count": sum(count for _, count in self._recent),
             }
-        return counts | {"loop_lag_us": round(self._lag() * 1_000_000)}
+        loops = [
+            LoopSeen(name=each.name, age_s=each.completed_s, error_count=each.error_count, is_stale=each.is_stale)
+            for each in self._loops()
+        ]
+        spelled = msgspec.json.encode(loops).decode()
+        return counts | {"loop_lag_us": round(self._lag() * 1_000_000), "loops": spelled}
 
     def _forget(self) -> None:
         too_old = self._monotonic() - RATE_WINDOW_S

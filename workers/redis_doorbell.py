@@ -14,8 +14,8 @@ from functools import partial
 from arq.connections import ArqRedis
 
 from workers.doorbell import Doorbell
-from workers.redis_ending import end
 from workers.redis_link import AWAY, NOTICES, Outage
+from workers.supervisor import Loop, Supervisor
 
 __all__ = ["RUN_TASK", "TAKE_TURN", "RedisDoorbell"]
 
@@ -31,16 +31,17 @@ CLOSE_S = 2.0
 class RedisDoorbell:
     """Rings through Redis, and wakes the worker of this process (`local`) besides."""
 
-    def __init__(self, redis: ArqRedis, outage: Outage, local: Doorbell) -> None:
+    def __init__(self, redis: ArqRedis, outage: Outage, local: Doorbell, supervisor: Supervisor | None = None) -> None:
         self._redis = redis
         self._outage = outage
         self._local = local
         self._rings: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(RING_COUNT_MAX)
-        self._senders: list[asyncio.Task[None]] = []
+        self._supervisor = supervisor or Supervisor()
+        self._senders: list[Loop] = []
 
     def start(self) -> None:
         """Begin to deliver."""
-        self._senders = [asyncio.create_task(self._send(), name=f"doorbell {n}") for n in range(SENDER_COUNT)]
+        self._senders = [self._supervisor.start(f"doorbell {number}", self._send) for number in range(SENDER_COUNT)]
 
     def ring(self, run_id: str, attempt: int) -> None:
         """There is a run to claim; its next turn will be the `attempt`-th."""
@@ -63,7 +64,7 @@ class RedisDoorbell:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self._rings.join()
-        await end(*self._senders)
+        await self._supervisor.stop(*self._senders)
 
     def _put(self, ring: Callable[[], Awaitable[object]]) -> None:
         try:
@@ -71,7 +72,7 @@ class RedisDoorbell:
         except asyncio.QueueFull:
             self._outage.failed(f"{RING_COUNT_MAX} rings wait to be delivered")
 
-    async def _send(self) -> None:
+    async def _send(self, loop: Loop) -> None:
         while True:
             ring = await self._rings.get()
             try:
@@ -82,3 +83,4 @@ class RedisDoorbell:
                 self._outage.worked()
             finally:
                 self._rings.task_done()
+            loop.completed()

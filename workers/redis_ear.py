@@ -14,14 +14,16 @@ from typing import Any
 import msgspec
 from arq.connections import ArqRedis
 
-from workers.redis_ending import end
 from workers.redis_link import AWAY, Outage
+from workers.supervisor import Loop, Supervisor
 
 __all__ = ["Listener", "RedisEar"]
 
 #: A link that says nothing for this long is asked whether it is there; one that then says nothing is taken as cut.
 SILENCE_S = 5.0
 RETRY_S = 0.5
+#: A round takes a silence or an attempt to connect, at most (seconds).
+STALE_S = 60.0
 _LOG = logging.getLogger("threadmark.redis")
 
 
@@ -36,35 +38,45 @@ class Listener:
 class RedisEar:
     """Listens until it is closed, through every outage."""
 
-    def __init__(self, redis: ArqRedis, outage: Outage, listeners: Mapping[str, Listener]) -> None:
+    def __init__(
+        self,
+        redis: ArqRedis,
+        outage: Outage,
+        listeners: Mapping[str, Listener],
+        supervisor: Supervisor | None = None,
+    ) -> None:
         self._redis = redis
         self._outage = outage
         self._listeners = {name.encode(): listener for name, listener in listeners.items()}
-        self._listening: asyncio.Task[None] | None = None
+        self._supervisor = supervisor or Supervisor()
+        self._loops: list[Loop] = []
 
     def start(self) -> None:
         """Begin to listen."""
-        self._listening = asyncio.create_task(self._listen(), name="redis ear")
+        # A subscription that is alive speaks at least once in a silence; while Redis is away each attempt is a round.
+        self._loops.append(self._supervisor.start("notices", self._listen, stale_s=STALE_S))
 
     async def close(self) -> None:
         """Stop listening."""
-        await end(self._listening)
+        await self._supervisor.stop(*self._loops)
 
-    async def _listen(self) -> None:
+    async def _listen(self, loop: Loop) -> None:
         while True:
             try:
-                await self._hear()
+                await self._hear(loop)
             except AWAY as error:
                 self._outage.failed(error)
+                loop.completed()
                 await asyncio.sleep(RETRY_S)
 
-    async def _hear(self) -> None:
+    async def _hear(self, loop: Loop) -> None:
         """Listen on one subscription until it breaks. Raises what the client raises."""
         async with contextlib.aclosing(self._redis.pubsub()) as subscription:
             await subscription.subscribe(*self._listeners)
             asked = False
             while True:
                 message = await subscription.get_message(timeout=SILENCE_S)
+                loop.completed()
                 if message is not None:
                     asked = False
                     self._take(message)

@@ -12,10 +12,10 @@ from arq.connections import ArqRedis
 
 from workers.feed import Flash, RunKey
 from workers.feed_local import LocalFeed, LocalWatch
-from workers.redis_ending import end
 from workers.redis_link import AWAY, Outage, flashes_key
 from workers.redis_publisher import Publisher
 from workers.redis_stirs import decode_flash, decode_stirs, place_of
+from workers.supervisor import Loop, Supervisor
 
 __all__ = ["RedisFeed"]
 
@@ -25,25 +25,26 @@ FETCH_COUNT = 1_000
 class RedisFeed(LocalFeed):
     """What this process's turns flash goes to Redis; what its readers wait for comes from there."""
 
-    def __init__(self, redis: ArqRedis, outage: Outage) -> None:
+    def __init__(self, redis: ArqRedis, outage: Outage, supervisor: Supervisor | None = None) -> None:
         super().__init__()
         self._redis = redis
         self._outage = outage
-        self._publisher = Publisher(redis, outage)
+        self._supervisor = supervisor or Supervisor()
+        self._publisher = Publisher(redis, outage, self._supervisor)
         self._fetched: dict[RunKey, bytes] = {}
         self._stale: set[RunKey] = set()
         self._to_fetch = asyncio.Event()
-        self._fetching: asyncio.Task[None] | None = None
+        self._loops: list[Loop] = []
 
     def start(self) -> None:
         """Begin to publish and to fetch."""
         self._publisher.start()
-        self._fetching = asyncio.create_task(self._fetch(), name="feed reader")
+        self._loops.append(self._supervisor.start("feed reader", self._fetch))
 
     async def close(self) -> None:
         """Stop both."""
         await self._publisher.close()
-        await end(self._fetching)
+        await self._supervisor.stop(*self._loops)
 
     def flash(self, tenant_id: str, run_id: str, flash: Flash) -> None:
         """Show a live event to the readers of a run."""
@@ -97,7 +98,7 @@ class RedisFeed(LocalFeed):
         self._stale.update(keys)
         self._to_fetch.set()
 
-    async def _fetch(self) -> None:
+    async def _fetch(self, loop: Loop) -> None:
         while True:
             await self._to_fetch.wait()
             self._to_fetch.clear()
@@ -109,6 +110,7 @@ class RedisFeed(LocalFeed):
                 self._outage.failed(error)
             else:
                 self._outage.worked()
+            loop.completed()
 
     async def _fetch_streams(self, keys: list[RunKey]) -> None:
         """What the streams have that was not fetched yet. Raises the last error, after all that could be read."""

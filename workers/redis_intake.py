@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 
 from workers.redis_ending import end
 from workers.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
+from workers.supervisor import Loop, Supervisor
 from workers.tasks import FUNCTIONS
 from workers.worker import Worker
 
@@ -44,25 +45,24 @@ ARQ_OPTIONS: dict[str, Any] = {
 class Intake:
     """Hands the runs that are rung for to the worker, until it is closed."""
 
-    def __init__(self, redis_url: str, worker: Worker, outage: Outage) -> None:
+    def __init__(self, redis_url: str, worker: Worker, outage: Outage, supervisor: Supervisor | None = None) -> None:
         self._redis_url = redis_url
         self._worker = worker
         self._outage = outage
         self._closing = asyncio.Event()
-        self._serving: asyncio.Task[None] | None = None
+        self._supervisor = supervisor or Supervisor()
+        self._loops: list[Loop] = []
 
     def start(self) -> None:
         """Begin to take jobs."""
-        self._serving = asyncio.create_task(self._serve(), name="redis intake")
+        self._loops.append(self._supervisor.start("jobs", self._serve))
 
     async def close(self) -> None:
         """Take no more jobs, and let the claims that are on their way end."""
         self._closing.set()
-        if self._serving is not None:
-            await asyncio.wait([self._serving], timeout=2 * CLOSE_S)
-        await end(self._serving)
+        await self._supervisor.stop(*self._loops, patience_s=2 * CLOSE_S)
 
-    async def _serve(self) -> None:
+    async def _serve(self, loop: Loop) -> None:
         while not self._closing.is_set():
             try:
                 await self._take_jobs()
@@ -78,6 +78,7 @@ class Intake:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(RETRY_S):
                     await self._closing.wait()
+            loop.completed()
 
     async def _take_jobs(self) -> None:
         """Be an arq worker until it breaks, or until this intake is closed. Raises what broke it."""

@@ -7,9 +7,9 @@ from arq.connections import ArqRedis
 from redis.exceptions import ResponseError
 
 from workers.feed import FLASH_COUNT_MAX, Flash, RunKey
-from workers.redis_ending import end
 from workers.redis_link import AWAY, STIRS, Outage, flashes_key
 from workers.redis_stirs import Stir, encode_flash, encode_stirs
+from workers.supervisor import Loop, Supervisor
 
 __all__ = ["Change", "Publisher"]
 
@@ -30,21 +30,22 @@ Change = Flash | int | None
 class Publisher:
     """Takes changes of runs and publishes them, in order, as long as Redis is there."""
 
-    def __init__(self, redis: ArqRedis, outage: Outage) -> None:
+    def __init__(self, redis: ArqRedis, outage: Outage, supervisor: Supervisor) -> None:
         self._redis = redis
         self._outage = outage
         self._waiting: list[tuple[RunKey, Change]] = []
         self._something = asyncio.Event()
         self._streams: set[RunKey] = set()
-        self._publishing: asyncio.Task[None] | None = None
+        self._supervisor = supervisor
+        self._loops: list[Loop] = []
 
     def start(self) -> None:
         """Begin to publish."""
-        self._publishing = asyncio.create_task(self._publish(), name="feed publisher")
+        self._loops.append(self._supervisor.start("feed publisher", self._publish))
 
     async def close(self) -> None:
         """Stop; what was not published is in the journal."""
-        await end(self._publishing)
+        await self._supervisor.stop(*self._loops)
 
     def put(self, key: RunKey, change: Change) -> None:
         """Publish a change of a run soon."""
@@ -54,7 +55,7 @@ class Publisher:
         self._waiting.append((key, change))
         self._something.set()
 
-    async def _publish(self) -> None:
+    async def _publish(self, loop: Loop) -> None:
         while True:
             await self._something.wait()
             batch, self._waiting = self._waiting[:BATCH_COUNT_MAX], self._waiting[BATCH_COUNT_MAX:]
@@ -66,6 +67,7 @@ class Publisher:
                 self._outage.failed(error)
             else:
                 self._outage.worked()
+            loop.completed()
 
     async def _send(self, batch: list[tuple[RunKey, Change]]) -> None:
         """One exchange for the whole batch. Raises the first error that means more than a repetition."""

@@ -15,6 +15,7 @@ from workers.redis_ear import Listener, RedisEar
 from workers.redis_feed import RedisFeed
 from workers.redis_intake import Intake
 from workers.redis_link import NOTICES, STIRS, Outage, open_redis
+from workers.supervisor import Supervisor
 from workers.worker import Worker
 
 __all__ = ["RedisSide", "open_side"]
@@ -25,14 +26,15 @@ _RUN_IDS = msgspec.json.Decoder(list[str])
 class RedisSide:
     """Built by `open_side`; what it starts ends with the block."""
 
-    def __init__(self, url: str, redis: ArqRedis, stack: AsyncExitStack) -> None:
+    def __init__(self, url: str, redis: ArqRedis, stack: AsyncExitStack, supervisor: Supervisor) -> None:
         self._url = url
         self._redis = redis
         self._stack = stack
+        self._supervisor = supervisor
         self._doorbell, self._feed, self._ear, self._intake = (
             Outage(part) for part in ("doorbell", "feed", "notices", "jobs")
         )
-        self.feed = RedisFeed(redis, self._feed)
+        self.feed = RedisFeed(redis, self._feed, supervisor)
 
     @property
     def outages(self) -> tuple[Outage, ...]:
@@ -41,7 +43,7 @@ class RedisSide:
 
     def connect(self, worker: Worker | None, local: Doorbell, *, with_readers: bool) -> Doorbell:
         """Begin to publish and to listen; the doorbell to ring from now on."""
-        doorbell = RedisDoorbell(self._redis, self._doorbell, local)
+        doorbell = RedisDoorbell(self._redis, self._doorbell, local, self._supervisor)
         listeners: dict[str, Listener] = {}
         if with_readers:
             listeners[STIRS] = Listener(heard=self.feed.heard, missed=self.feed.missed)
@@ -51,7 +53,7 @@ class RedisSide:
             )
         parts: list[RedisFeed | RedisDoorbell | RedisEar] = [self.feed, doorbell]
         if listeners:
-            parts.append(RedisEar(self._redis, self._ear, listeners))
+            parts.append(RedisEar(self._redis, self._ear, listeners, self._supervisor))
         for each in parts:
             each.start()
             self._stack.push_async_callback(each.close)
@@ -60,7 +62,7 @@ class RedisSide:
     @asynccontextmanager
     async def intake(self, worker: Worker) -> AsyncIterator[None]:
         """Have the worker take jobs."""
-        intake = Intake(self._url, worker, self._intake)
+        intake = Intake(self._url, worker, self._intake, self._supervisor)
         intake.start()
         try:
             yield
@@ -69,9 +71,9 @@ class RedisSide:
 
 
 @asynccontextmanager
-async def open_side(url: str) -> AsyncIterator[RedisSide]:
+async def open_side(url: str, supervisor: Supervisor | None = None) -> AsyncIterator[RedisSide]:
     """A client of the Redis at `url`, and what is built on it."""
     async with AsyncExitStack() as stack:
         redis = open_redis(url)
         stack.push_async_callback(redis.aclose, close_connection_pool=True)
-        yield RedisSide(url, redis, stack)
+        yield RedisSide(url, redis, stack, supervisor or Supervisor())

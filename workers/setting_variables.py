@@ -166,6 +166,17 @@ VARIABLES: tuple[Variable, ...] = (
         meaning="How often a worker renews its lease.",
     ),
     Variable(
+        name="THREADMARK_HEALTH_PORT",
+        field="health_port",
+        default=None,
+        shown_default="none: no port is opened",
+        read_value=port,
+        allowed="a port number from 0 to 65535 (0: any free port)",
+        example="8124",
+        meaning="Where `threadmark worker` answers `/ok`, `/ready` and `/metrics`, on HOST and without a key. "
+        "`/ready` is 503 while one of its loops is late by several intervals.",
+    ),
+    Variable(
         name="THREADMARK_SWEEP_S",
         field="sweep_s",
         default="1",

@@ -40,6 +40,7 @@ class Settings:
     openai_base_url: str | None
     lease_ttl_s: float
     heartbeat_s: float
+    health_port: int | None
     sweep_s: float
     folds_mib: int
     body_bytes_max: int

@@ -27,7 +27,6 @@ from state import (
     refuse_transaction_pooling,
     to_us,
 )
-from workers.abandoning import abandon
 from workers.agents import Registry, RegistryRefused, load_registry
 from workers.chore import Handler
 from workers.chores import Chores
@@ -50,6 +49,7 @@ from workers.redis_link import Outage
 from workers.redis_side import open_side
 from workers.schema import revision_gaps
 from workers.settings import Settings
+from workers.supervisor import Loop, Supervisor
 from workers.tokens import count_tokens
 from workers.tracing import tracer_of
 from workers.worker import Pace, Worker, new_worker_id
@@ -72,6 +72,7 @@ class Resources:
     Attributes:
         worker: None in a process that only serves HTTP.
         doorbell: Rung after the commit of whatever a worker should see to, whichever process it is in.
+        supervisor: Runs the long-lived tasks of this process, and says when one of them ended or is late.
         memory: What keeps `recollection` up; its condition is for `/ready`.
         outages: The parts that Redis plays here, and how often each failed; none without Redis.
     """
@@ -86,6 +87,7 @@ class Resources:
     doorbell: Doorbell
     outages: tuple[Outage, ...]
     memory: MemorySide
+    supervisor: Supervisor
     now: Callable[[], datetime]
 
     @property
@@ -140,17 +142,22 @@ async def open_resources(
         )
         stack.push_async_callback(database.close)
         journal = Journal(database, Folds(settings.folds_mib * 1024 * 1024))
-        await stack.enter_async_context(_letting_go(journal.folds))
+        supervisor = Supervisor()
+        await stack.enter_async_context(_letting_go(journal.folds, supervisor))
         registry = load_registry(settings.agents, search=Path.cwd())
         _check_prices(registry, settings)
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
         stack.push_async_callback(model.close)
-        redis = await stack.enter_async_context(open_side(settings.redis_url)) if settings.redis_url else None
+        redis = (
+            await stack.enter_async_context(open_side(settings.redis_url, supervisor)) if settings.redis_url else None
+        )
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(UPKEEP.run, tracer.close)
         compactor = compaction.CompactionService(database, now=now, count=count_tokens, folds=journal.folds)
-        memory = await stack.enter_async_context(open_memory(settings, now, JournalCopies(database, compactor)))
+        memory = await stack.enter_async_context(
+            open_memory(settings, now, JournalCopies(database, compactor), supervisor)
+        )
         desk = Desk(
             database=database,
             journal=journal,
@@ -168,7 +175,8 @@ async def open_resources(
         )
         worker = None
         if desk.worker_id is not None:
-            worker = _worker(settings, desk, desk.worker_id, engine, {**_chores(desk), **(chores or {})})
+            handlers = {**_chores(desk), **(chores or {})}
+            worker = _worker(settings, desk, desk.worker_id, engine, handlers, supervisor)
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
@@ -183,6 +191,7 @@ async def open_resources(
             doorbell=doorbell,
             outages=() if redis is None else redis.outages,
             memory=memory,
+            supervisor=supervisor,
             now=now,
         )
         if worker is not None:
@@ -194,19 +203,20 @@ async def open_resources(
 
 
 @asynccontextmanager
-async def _letting_go(folds: Folds) -> AsyncIterator[None]:
+async def _letting_go(folds: Folds, supervisor: Supervisor) -> AsyncIterator[None]:
     """Let go now and then of folds that nobody asks for, also in a process that has nothing else to do."""
 
-    async def sweep() -> None:
+    async def sweep(loop: Loop) -> None:
         while True:
-            await asyncio.sleep(FOLDS_SWEEP_S)
             folds.forget()
+            loop.completed()
+            await asyncio.sleep(FOLDS_SWEEP_S)
 
-    sweeping = asyncio.create_task(sweep(), name="folds")
+    sweeping = supervisor.start("fold cache", sweep)
     try:
         yield
     finally:
-        await abandon({sweeping})
+        await supervisor.stop(sweeping)
 
 
 async def _stop(worker: Worker, doorbell: Doorbell) -> None:
@@ -243,10 +253,17 @@ def _chores(desk: Desk) -> dict[str, Handler]:
     }
 
 
-def _worker(settings: Settings, desk: Desk, worker_id: str, engine: Engine, handlers: Mapping[str, Handler]) -> Worker:
+def _worker(
+    settings: Settings,
+    desk: Desk,
+    worker_id: str,
+    engine: Engine,
+    handlers: Mapping[str, Handler],
+    supervisor: Supervisor,
+) -> Worker:
     liveness: Liveness = (
         FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
     )
     lease = Lease(engine, liveness, worker_id, ttl_s=settings.lease_ttl_s, heartbeat_s=settings.heartbeat_s)
-    chores = Chores(desk, lease, worker_id, handlers, sweep_s=settings.sweep_s)
-    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s), chores)
+    chores = Chores(desk, lease, worker_id, handlers, sweep_s=settings.sweep_s, supervisor=supervisor)
+    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s), chores, supervisor)

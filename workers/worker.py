@@ -9,19 +9,20 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from sqlalchemy import Connection
-
-from state import Claim, Failure, Held, claim, claim_run, give_back, new_id, next_due_us, own
-from workers.breaks import blamed, rest_us
+from state import Claim, Held, claim, claim_run, new_id, next_due_us, own
+from workers.breaks import blamed
 from workers.chores import Chores
+from workers.deaths import DeathWatch
 from workers.desk import Desk
 from workers.lease import Lease
 from workers.pools import UPKEEP
 from workers.pulse import Pulse
+from workers.strays import Strays
+from workers.supervisor import Loop, Supervisor, stale_after_s
 from workers.tidying import tidy
 from workers.turn import Turn
 
@@ -31,6 +32,8 @@ _LOG = logging.getLogger("threadmark.worker")
 _PURGE_EVERY_S = 30.0
 #: How long a lease that had ended waits to hear what others hold by now; heartbeats wait with it (seconds).
 LOST_S = 2.0
+#: How long a stop waits for the sweep and for claims that are on their way (seconds).
+STOP_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +56,19 @@ def new_worker_id(now_us: int) -> str:
 class Worker:
     """Runs in the event loop of its process until `stop`."""
 
-    def __init__(self, desk: Desk, lease: Lease, worker_id: str, pace: Pace, chores: Chores | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        lease: Lease,
+        worker_id: str,
+        pace: Pace,
+        chores: Chores | None = None,
+        supervisor: Supervisor | None = None,
+    ) -> None:
         self.worker_id = worker_id
-        self.chores = chores or Chores(desk, lease, worker_id, {}, sweep_s=pace.sweep_s)
+        self._supervisor = supervisor or Supervisor()
+        self._deaths = DeathWatch(lease, self._supervisor, probe_s=pace.probe_s, on_death=self._found_dead)
+        self.chores = chores or Chores(desk, lease, worker_id, {}, sweep_s=pace.sweep_s, supervisor=self._supervisor)
         self._desk = desk
         self._lease = lease
         self._pace = pace
@@ -63,14 +76,13 @@ class Worker:
         self._stopping = False
         self._turns: dict[asyncio.Task[None], Turn] = {}
         self._routes = [route for agent in desk.registry for route in agent.routes]
-        self._serving: asyncio.Task[None] | None = None
+        self._loops: list[Loop] = []
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
         self._purge_due = 0.0
         self._listen_due = 0.0
-        self._suspicious = False
-        self._broken: dict[tuple[int, int], Failure] = {}  #: by run and fence: what its turn broke off with
-        self._pulse = Pulse()
+        self._strays = Strays(desk.database, delay_s=pace.sweep_s)
+        self._pulse = Pulse(loops=self._supervisor.reports)
 
     async def start(self) -> None:
         """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
@@ -88,8 +100,13 @@ class Worker:
                 loop.call_soon_threadsafe(self.let_go)
 
         self._pulse.watch(loop)
+        self._lease.report_to(self._supervisor, loop)
         await UPKEEP.run(partial(self._lease.begin, agents, lost, self._pulse.counts))
-        self._serving = asyncio.create_task(self._serve(), name="threadmark-worker")
+        self._deaths.start()
+        stale_s = stale_after_s(self._pace.sweep_s)
+        self._loops.append(
+            self._supervisor.start("sweep", self._serve, stale_s=stale_s, delay_s_max=self._pace.sweep_s)
+        )
         self.chores.start()
 
     def ring(self) -> None:
@@ -137,11 +154,13 @@ class Worker:
         """
         self._stopping = True
         self._bell.set()
+        # What waits for a database that is away would hold the stop up for as long as writers wait.
+        self._desk.database.hurry()
         await self.chores.stop()
-        if self._serving is not None:
-            await self._serving
+        await self._deaths.stop()
+        await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         if self._claiming:
-            await asyncio.wait(self._claiming)
+            await asyncio.wait(self._claiming, timeout=STOP_S)
         if self._turns:
             await asyncio.wait(self._turns, timeout=self._pace.grace_s)
         released = [(turn.run_id, turn.attempt + 1) for turn in self._turns.values()]
@@ -151,65 +170,40 @@ class Worker:
         await UPKEEP.run(self._lease.end)
         return released
 
-    async def _serve(self) -> None:
+    async def _serve(self, loop: Loop) -> None:
         while not self._stopping:
             self._bell.clear()
             try:
-                await self._bury_the_dead()
                 await self._give_back_strays()
                 await self._listen()
                 claimed = await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
                 await self._tidy()
             except Exception:
-                # The database may be away for a while; the next sweep tries again, and nothing is lost meanwhile.
-                _LOG.exception("the sweep failed; the next one comes in %s s", self._pace.sweep_s)
-                self._suspicious = True
-                wait_s = self._pace.sweep_s
+                # A claim whose answer was lost may have been committed; the next round looks for it.
+                self._strays.may_exist = True
+                raise
+            loop.completed()
             await self._wait(wait_s)
 
     async def _wait(self, wait_s: float) -> None:
-        """Sleep until the bell, the time, or a death."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + wait_s
-        while (left_s := until - loop.time()) > 0:
-            try:
-                async with asyncio.timeout(min(left_s, self._pace.probe_s)):
-                    await self._bell.wait()
-            except TimeoutError:
-                if left_s > self._pace.probe_s and await self._bury_the_dead():
-                    return
-            else:
-                return
+        """Sleep until the bell, or the time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._bell.wait()
 
-    async def _bury_the_dead(self) -> bool:
-        dead = await UPKEEP.run(self._lease.bury_the_dead)
-        if dead:
-            _LOG.info("workers found dead: %s", ", ".join(dead))
-            self.chores.ring()
-        return bool(dead)
+    def _found_dead(self) -> None:
+        """What the dead held can be claimed."""
+        self.chores.ring()
+        self.ring()
 
     async def _give_back_strays(self) -> None:
-        """Let go of threads that are this worker's by the database and not by its own count.
-
-        A turn that broke off (the database was away, a defect) leaves its thread owned by a worker that lives, and a
-        claim whose answer was lost was never begun: no sweep of another worker would ever find either.
-        """
-        if not self._suspicious:
+        if not self._strays.may_exist:
             return
         held = await self._held()
-        if self._claiming:
-            return  # what was just claimed is no stray
-        active = {turn.run for turn in self._turns.values()}
-        for stray in [each for each in held if each.run not in active]:
-            await self._desk.database.write(self._returning(stray), repeatable=True)
-        self._broken.clear()
-        self._suspicious = False
-
-    def _returning(self, stray: Held) -> Callable[[Connection], bool]:
-        delay_us = round(self._pace.sweep_s * 1_000_000)
-        failure = self._broken.get((stray.run, stray.fence))
-        return partial(give_back, held=stray, delay_us=delay_us, failure=failure, back_off=rest_us)
+        # What was just claimed is no stray.
+        if not self._claiming:
+            await self._strays.give_back(held, {turn.run for turn in self._turns.values()})
 
     async def _listen(self) -> None:
         """Look for what came from outside for the turns that are being taken, and that no notice told of."""
@@ -244,7 +238,7 @@ class Worker:
         except Exception:
             # As in the sweep: whether the claim was committed may be unknown, and the next sweep sees to it.
             _LOG.exception("run %s could not be claimed", run_id)
-            self._suspicious = True
+            self._strays.may_exist = True
             return
         if claimed is not None:
             self._pulse.claimed([claimed], orphan_count=0)
@@ -280,9 +274,7 @@ class Worker:
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or error is not None:
             _LOG.error("turn of run %s broke off", turn.run_id, exc_info=error)
-            self._suspicious = True
-            if (failure := blamed(error)) is not None:
-                self._broken[turn.run, turn.fence] = failure
+            self._strays.broke_off(turn.run, turn.fence, blamed(error))
         # The next run of the thread, or the next turn of a parked run, may be due already.
         self._bell.set()
 

@@ -1,6 +1,7 @@
 """`threadmark serve`: the API, with a worker in the same process unless there are others."""
 
 import argparse
+import asyncio
 import json
 import shlex
 import socket
@@ -14,6 +15,7 @@ import uvloop
 from app import logs
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
 from app.commands.common import Commands, command, settings_of
+from app.ending import until_ended
 from app.factory import create_app
 from app.migrating import gaps, migrate_for_start
 from app.resources import Resources
@@ -41,8 +43,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with listen(settings.host, settings.port) as listening:
         logs.configure(settings.log_level, sys.stderr)
         _prepare(settings)
-        uvloop.run(_serve(settings, listening))
-    return 0
+        return uvloop.run(_serve(settings, listening))
 
 
 def _prepare(settings: Settings) -> None:
@@ -54,7 +55,8 @@ def _prepare(settings: Settings) -> None:
     await_schema(partial(gaps, settings))
 
 
-async def _serve(settings: Settings, listening: socket.socket) -> None:
+async def _serve(settings: Settings, listening: socket.socket) -> int:
+    """Serve until a signal comes (0), or until a long-lived task of the process ends unasked (1)."""
     async with AsyncExitStack() as stack:
         wired = await when_reachable(
             lambda: stack.enter_async_context(open_resources(settings, with_worker=settings.serves_with_worker))
@@ -66,7 +68,14 @@ async def _serve(settings: Settings, listening: socket.socket) -> None:
         announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)
         server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
         settle_heap()
-        await server.serve(sockets=[listening])
+        serving = asyncio.create_task(server.serve(sockets=[listening]), name="server")
+        # A server that ends by itself is over like one that was told to.
+        serving.add_done_callback(lambda _ended: resources.stopping.set())
+        code = await until_ended(resources.stopping, wired.supervisor)
+        if code:
+            server.stop()
+        await serving
+        return code
 
 
 def _first_words(url: str, key_file: Path, agent: str | None) -> str:

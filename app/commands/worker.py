@@ -11,7 +11,9 @@ import uvloop
 
 from app import logs
 from app.commands.common import Commands, command, settings_of
+from app.ending import unless, until_ended
 from app.migrating import gaps
+from app.worker_health import serve_health
 from workers.heap import settle_heap
 from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
@@ -30,19 +32,25 @@ def _run(arguments: argparse.Namespace) -> int:
     logs.configure(settings.log_level, sys.stderr)
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     await_schema(partial(gaps, settings))
-    uvloop.run(_work(settings))
-    return 0
+    return uvloop.run(_work(settings))
 
 
-async def _work(settings: Settings) -> None:
+async def _work(settings: Settings) -> int:
+    """Move runs until a signal comes (0), or until a long-lived task of the process ends unasked (1)."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stopping.set)
     async with AsyncExitStack() as stack:
-        await when_reachable(
+        opening = when_reachable(
             lambda: stack.enter_async_context(open_resources(settings, with_worker=True, with_readers=False))
         )
+        # The database may be away while it starts: a stop that comes then is not waited with until it is back.
+        resources = await unless(stopping, opening)
+        if resources is None:
+            return 0
+        if settings.health_port is not None:
+            await stack.enter_async_context(serve_health(settings.host, settings.health_port, resources))
         settle_heap()
         print("The worker is ready.", flush=True)
-        await stopping.wait()
+        return await until_ended(stopping, resources.supervisor)

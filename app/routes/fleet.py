@@ -18,7 +18,19 @@ from app.wire.runs import ShownRun, run_to_wire
 from memory import Recollection
 from state.tasks import count_tasks
 
-__all__ = ["ROUTES", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
+__all__ = ["ROUTES", "Loop", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """A long-lived task of a worker. `completed_s_ago`: since its last round ended well; null: none has yet.
+
+    `is_stale` said at the last heartbeat that no round had ended well for several intervals.
+    """
+
+    name: str
+    completed_s_ago: float | None
+    error_count: int
+    is_stale: bool
 
 
 class Worker(msgspec.Struct, frozen=True):
@@ -36,6 +48,7 @@ class Worker(msgspec.Struct, frozen=True):
     claim_count: int
     orphan_count: int
     loop_lag_s: float
+    loops: list[Loop]
 
 
 class Workers(msgspec.Struct, frozen=True):
@@ -86,7 +99,9 @@ class Redrive(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Whether requests will be served: the database was written to and read from.
+    """Whether requests will be served: the database was written to and read from, and every loop of the process runs.
+
+    `reasons`: a sentence for each long-lived task of this process that ended, or that completed no round for long.
 
     `memory`: `ok`; `without_index`, where recall has the newest rows of the database alone; or `unavailable`. Runs go
     on whatever it is, and it has no part in `ready`.
@@ -94,6 +109,7 @@ class Ready(msgspec.Struct, frozen=True):
 
     ready: bool
     memory: Literal["ok", "without_index", "unavailable"]
+    reasons: list[str]
 
 
 @get("/admin/workers", opt=needs(Scope.OPERATOR))
@@ -112,6 +128,15 @@ async def workers(resources: given.Resources) -> Workers:
                 claim_count=each.claim_count,
                 orphan_count=each.orphan_count,
                 loop_lag_s=round(each.loop_lag_s, 6),
+                loops=[
+                    Loop(
+                        name=loop.name,
+                        completed_s_ago=None if loop.age_s is None else round(loop.age_s, 3),
+                        error_count=loop.error_count,
+                        is_stale=loop.is_stale,
+                    )
+                    for loop in each.loops
+                ],
             )
             for each in seen
         ],
@@ -167,8 +192,11 @@ async def ready(resources: given.Resources) -> Response[Ready]:
         resources.memory_readiness.ask(partial(_has_memory, resources.wired.recollection)),
     )
     indexed: Literal["ok", "without_index"] = "ok" if resources.wired.memory.is_indexing else "without_index"
+    troubles = resources.wired.supervisor.troubles()
+    is_ready = done and not troubles
     return Response(
-        Ready(ready=done, memory=indexed if has_memory else "unavailable"), status_code=200 if done else 503
+        Ready(ready=is_ready, memory=indexed if has_memory else "unavailable", reasons=troubles),
+        status_code=200 if is_ready else 503,
     )
 
 

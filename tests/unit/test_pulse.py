@@ -6,6 +6,7 @@ from typing import Any
 from state import RATE_WINDOW_S
 from tests.waiting import wait_until
 from workers.pulse import Pulse
+from workers.supervisor import LoopReport
 
 
 class Clock:
@@ -19,21 +20,24 @@ class Clock:
 
 
 CLAIM: Any = object()
+A_LOOP = LoopReport(name="sweep", completed_s=0.5, round_count=7, error_count=1, is_stale=False)
+TOLD = '[{"name":"sweep","age_s":0.5,"error_count":1,"is_stale":false}]'
 
 
 def test_claims_are_counted_for_ever_and_for_a_while() -> None:
     """All since the start, and those of the window alone."""
     clock = Clock()
-    pulse = Pulse(clock)
+    pulse = Pulse(clock, lambda: [A_LOOP])
     pulse.claimed([CLAIM, CLAIM], orphan_count=1)
     clock.now_s += RATE_WINDOW_S - 1
     pulse.claimed([CLAIM], orphan_count=0)
     pulse.claimed([], orphan_count=0)
-    assert pulse.counts() == {"claim_count": 3, "orphan_count": 1, "recent_claim_count": 3, "loop_lag_us": 0}
+    told = {"claim_count": 3, "orphan_count": 1, "loop_lag_us": 0, "loops": TOLD}
+    assert pulse.counts() == {**told, "recent_claim_count": 3}
 
     clock.now_s += 1
 
-    assert pulse.counts() == {"claim_count": 3, "orphan_count": 1, "recent_claim_count": 1, "loop_lag_us": 0}
+    assert pulse.counts() == {**told, "recent_claim_count": 1}
 
 
 async def test_a_loop_that_answers_late_is_seen_as_lag() -> None:

@@ -13,6 +13,7 @@ from state import beat, bury, enrol, find_run, tables
 from tests.api import Api
 
 AGENTS = '{"chat": "1"}'
+LOOPS = '[{"name": "sweep", "age_s": 0.5, "error_count": 3, "is_stale": false}]'
 
 
 async def a_run(api: Api, key: str) -> dict[str, Any]:
@@ -39,7 +40,13 @@ async def work(api: Api, worker_id: str = "worker-1") -> None:
 
     def unit(connection: Connection) -> None:
         enrol(connection, worker_id, 60.0, AGENTS)
-        counts = {"claim_count": 90, "orphan_count": 2, "recent_claim_count": 30, "loop_lag_us": 1_500}
+        counts: dict[str, int | str] = {
+            "claim_count": 90,
+            "orphan_count": 2,
+            "recent_claim_count": 30,
+            "loop_lag_us": 1_500,
+            "loops": LOOPS,
+        }
         beat(connection, worker_id, 60.0, counts)
 
     await api.resources.database.write(unit)
@@ -94,6 +101,11 @@ async def test_workers_tell_what_they_count(api: Api, operator: str) -> None:
     counted = await figures(api, operator)
 
     assert (told["claim_count"], told["orphan_count"], told["loop_lag_s"]) == (90, 2, 0.0015)
+    (loop,) = told["loops"]
+    assert (loop["name"], loop["error_count"], loop["is_stale"]) == ("sweep", 3, False)
+    assert 0.5 <= loop["completed_s_ago"] < 60
+    assert counted["threadmark_worker_loop_errors_total", "sweep"] == 3
+    assert counted["threadmark_worker_loop_age_seconds", "sweep"] >= 0.5
     assert counted["threadmark_claims_total", "worker-1"] == 90
     assert counted["threadmark_orphans_taken_total", "worker-1"] == 2
     assert counted["threadmark_worker_loop_lag_seconds", "worker-1"] == 0.0015
@@ -114,6 +126,19 @@ async def test_metrics_are_there_without_the_database(api: Api, operator: str, m
 
     names = {metric.name for metric in api.resources.fleet_metrics.collect()}
     assert names == {"threadmark_database_away"}
+
+
+async def test_a_server_with_a_late_loop_is_not_ready(api: Api) -> None:
+    """The reason names the loop; the database answers all the same."""
+    supervisor = api.resources.wired.supervisor
+    late = supervisor.watch("sweep", stale_s=-1.0)
+    refused = await api.call("GET", "/ready")
+    supervisor.forget(late)
+    answered = await api.call("GET", "/ready")
+
+    assert (refused.status_code, refused.json()["ready"]) == (503, False)
+    assert refused.json()["reasons"] == ["sweep has completed no round yet"]
+    assert (answered.status_code, answered.json()["reasons"]) == (200, [])
 
 
 async def test_an_operator_re_drives_what_is_quarantined(api: Api, operator: str) -> None:

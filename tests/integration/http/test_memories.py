@@ -252,10 +252,10 @@ async def test_a_memory_that_is_down_is_503_and_nothing_else_is(tmp_path: Path) 
 
     assert [each.status_code for each in (told, asked, listed)] == [503, 503, 503]
     assert (told.json()["code"], told.headers["retry-after"]) == ("memory_unavailable", "1")
-    assert (ready.status_code, ready.json()) == (200, {"ready": True, "memory": "unavailable"})
+    assert (ready.status_code, ready.json()) == (200, {"ready": True, "memory": "unavailable", "reasons": []})
     assert thread.status_code == 200
 
 
 async def test_ready_tells_of_memory(api: Api) -> None:
     """Whoever asks sees whether the index answers."""
-    assert (await api.call("GET", "/ready")).json() == {"ready": True, "memory": "ok"}
+    assert (await api.call("GET", "/ready")).json() == {"ready": True, "memory": "ok", "reasons": []}
