@@ -29,10 +29,9 @@ from compaction.store import orders, replies, rows, views
 from compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
 from state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
-_LOG = logging.getLogger("threadmark.compaction")
-
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
 
+_LOG = logging.getLogger("threadmark.compaction")
 #: How long a process that says nothing keeps a compaction (seconds); a worker keeps it no longer than its lease.
 HOLD_S = 30.0
 #: Plans tried where the view moves again and again.
@@ -181,9 +180,9 @@ class Performance:
         held = True
         while held:
             await asyncio.sleep(HOLD_S / 3)
-            until_us = to_us(self._tools.now()) + round(HOLD_S * 1_000_000)
+            renew = partial(self._hold_on, until_us=to_us(self._tools.now()) + round(HOLD_S * 1_000_000))
             try:
-                held = await self._tools.database.write(partial(self._hold_on, until_us=until_us), repeatable=True)
+                held = await self._tools.database.write(renew, repeatable=True)
             except Exception:
                 # The hold may outlast an outage; if it does not, the commit finds that it was lost.
                 _LOG.warning("the hold on compaction %s could not be renewed", self._compaction_id, exc_info=True)

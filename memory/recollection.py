@@ -77,7 +77,7 @@ class Recollection:
             _LOG.warning("memory opens without its index", exc_info=True)
         await self.resume_erasures(now=now)
         if background:
-            self.start_indexing()
+            self._indexer.start()
 
     async def check(self) -> None:
         """Raises Unavailable when the database cannot be read."""
@@ -90,15 +90,8 @@ class Recollection:
         if repair:
             await self.verify(repair=True)
 
-    def start_indexing(self) -> None:
-        """Bring the index up to date in the background, until `close`."""
-        self._indexer.start()
-
     async def keep_indexing(self, completed: Callable[[], None]) -> None:
-        """The same under a supervisor: runs until cancelled, calls `completed` after each round, raises what it meets.
-
-        It can be run again: what was not applied is still in the outbox.
-        """
+        """Bring the index up to date until cancelled; `completed` is called after each round. Can be run again."""
         await self._indexer.run(completed)
 
     async def resume_erasures(self, *, now: datetime) -> None:
