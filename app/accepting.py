@@ -1,9 +1,7 @@
 """Accepting runs: from what a caller wants to runs that no crash forgets, and workers that are told of them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
-import msgspec
 from sqlalchemy import Connection
 
 from app.access import Caller, Scope
@@ -13,20 +11,15 @@ from app.standing import position_seq
 from app.wire.run_request import Wish
 from state import (
     Acceptance,
-    Conflict,
+    FindStart,
     NotFound,
-    NothingToResume,
     Offer,
-    Position,
     Receipt,
     Resume,
     RunRequest,
-    ThreadStatus,
-    accept,
-    find_thread,
+    Start,
     fold,
     get_thread,
-    list_waits,
     read_entries,
     read_history,
     read_leaves,
@@ -35,22 +28,12 @@ from state import (
 from workers.agents import Registry, assistant_id_of
 from workers.wiring import Resources
 
-__all__ = ["Start", "accept_offer", "announce", "offer_of", "start_at"]
+__all__ = ["announce", "offer_of", "start_at", "start_finder"]
 
 #: How long the thread of a stateless run stays, for whoever joins late (10 minutes); a run in progress keeps it longer.
 STATELESS_KEEP_S = 600
 #: The same where the request had an Idempotency-Key: the key is kept no longer than what it stands for.
 STATELESS_KEYED_KEEP_S = 24 * 3600 + STATELESS_KEEP_S
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """The position that a run is to leave from, and whether the thread stood there when its head was at `head_seq`."""
-
-    checkpoint_id: str
-    position: Position
-    is_present: bool
-    head_seq: int
 
 
 def start_at(connection: Connection, caller: Caller, thread_id: str, checkpoint_id: str) -> Start:
@@ -65,6 +48,17 @@ def start_at(connection: Connection, caller: Caller, thread_id: str, checkpoint_
     return Start(checkpoint_id, position, present is not None and present.seq == seq, thread.head_seq)
 
 
+def start_finder(caller: Caller, thread_id: str, start: Start) -> FindStart:
+    """Where a run leaves from: as it was read before, or read again where the thread has moved since."""
+
+    def find(connection: Connection, head_seq: int) -> Start:
+        if head_seq == start.head_seq:
+            return start
+        return start_at(connection, caller, thread_id, start.checkpoint_id)
+
+    return find
+
+
 def offer_of(
     wish: Wish,
     caller: Caller,
@@ -73,6 +67,7 @@ def offer_of(
     receipt: Receipt | None,
     now_us: int,
     trace_parent: str | None = None,
+    find_start: FindStart | None = None,
 ) -> Offer:
     """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
     agent = registry.find(wish.assistant)
@@ -104,20 +99,9 @@ def offer_of(
         delay_us=wish.after_s * 1_000_000,
         expires_at_us=None if wish.keeps_thread else _expires_at_us(wish, receipt, now_us),
         resume=Resume(value=wish.resume, actor=f"key:{caller.key_id}") if wish.resumes else None,
+        find_start=find_start,
         receipt=receipt,
     )
-
-
-def accept_offer(connection: Connection, offer: Offer, start: Start | None, now_us: int) -> Acceptance:
-    """Accept it, in one unit. Raises what `accept` raises, and NothingToResume for an answer that nobody waits for."""
-    if start is not None:
-        offer = _leaving_from(connection, offer, start)
-    asked = _asked(connection, offer)
-    acceptance = accept(connection, offer, now_us)
-    if acceptance.run is not None and not _answers(offer.resume) <= asked:
-        # Raised after the acceptance, which is undone by it: a repeated request is to get its stored answer first.
-        raise NothingToResume(acceptance.run.thread_id)
-    return acceptance
 
 
 def announce(wired: Resources, acceptances: Iterable[Acceptance]) -> None:
@@ -126,39 +110,6 @@ def announce(wired: Resources, acceptances: Iterable[Acceptance]) -> None:
         if each.run is not None:
             wired.doorbell.ring(each.run.run_id, each.run.attempts + 1)
         wired.doorbell.notice(each.cancelled)
-
-
-def _leaving_from(connection: Connection, offer: Offer, start: Start) -> Offer:
-    """The offer as a fork; as none where it says where the thread stands, which is what chat front ends always do."""
-    thread = find_thread(connection, offer.tenant_id, offer.thread_id or "")
-    stands_there = (
-        start.is_present
-        and thread is not None
-        and thread.head_seq == start.head_seq
-        and thread.status is not ThreadStatus.BUSY
-    )
-    if stands_there and (offer.resume is not None or offer.request.messages):
-        return offer
-    if offer.resume is not None:
-        raise Conflict(f"Nothing is asked at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
-    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=start.position.seq))
-
-
-def _asked(connection: Connection, offer: Offer) -> set[str]:
-    """Ids of the open questions that a resume can answer."""
-    if offer.resume is None or offer.thread_id is None:
-        return set()
-    thread = find_thread(connection, offer.tenant_id, offer.thread_id)
-    if thread is None:
-        return set()
-    return {wait.wait_id for wait in list_waits(connection, thread.number, status="open") if wait.kind == "approval"}
-
-
-def _answers(resume: Resume | None) -> set[str]:
-    """The interrupts that a resume names, if it names any."""
-    if resume is None or not isinstance(resume.value, dict) or "approve" in resume.value:
-        return set()
-    return set(resume.value)
 
 
 def _expires_at_us(wish: Wish, receipt: Receipt | None, now_us: int) -> int:

@@ -30,6 +30,7 @@ from app.wire.places import BadEventId
 from compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
 from state import (
     AlreadyAnswered,
+    AskedByAnother,
     Conflict,
     DatabaseAway,
     KeyInProgress,
@@ -87,6 +88,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     NothingToCancel: Refusal(404, "nothing_to_cancel"),
     NothingToResume: Refusal(409, "nothing_to_resume"),
     AlreadyAnswered: Refusal(409, "already_answered"),
+    AskedByAnother: Refusal(409, "asked_by_another"),
     NotInDoubt: Refusal(409, "not_in_doubt"),
     Conflict: Refusal(409, "conflict"),
     Refused: Refusal(422, "refused"),

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Response
 from sqlalchemy import Connection
 
-from app.accepting import accept_offer, announce, offer_of, start_at
+from app.accepting import announce, offer_of, start_at, start_finder
 from app.access import Caller, KeyRing
 from app.answers import json_answer
 from app.following import is_over
@@ -18,7 +18,7 @@ from app.resources import Resources
 from app.wire.places import START
 from app.wire.run_request import StatelessRunBody, Wish, read_wish
 from app.wire.runs import run_path, run_to_wire
-from state import Acceptance, KeyInProgress, Receipt, Reply, Run, get_run, new_id, served_routes, store_reply
+from state import Acceptance, KeyInProgress, Receipt, Reply, Run, accept, get_run, new_id, served_routes, store_reply
 
 __all__ = ["Starter", "created"]
 
@@ -76,15 +76,24 @@ class Starter:
     async def _accept_next(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
         database, now_us = self.resources.database, self.resources.wired.now_us()
         wish = read_wish(body, self.thread_id, lambda: new_id(now_us))
-        offer = offer_of(
-            wish, self.caller, self.resources.wired.registry, self.thread_id, receipt, now_us, self.trace_parent
-        )
-        start = None
+        find_start = None
         if self.thread_id is not None and wish.checkpoint_id is not None:
+            # Not under the lock: reading where a long thread once stood takes its time.
             start = await database.read(
                 partial(start_at, caller=self.caller, thread_id=self.thread_id, checkpoint_id=wish.checkpoint_id)
             )
-        return wish, await database.write(lambda connection: accept_offer(connection, offer, start, now_us))
+            find_start = start_finder(self.caller, self.thread_id, start)
+        offer = offer_of(
+            wish,
+            self.caller,
+            self.resources.wired.registry,
+            self.thread_id,
+            receipt,
+            now_us,
+            self.trace_parent,
+            find_start,
+        )
+        return wish, await database.write(lambda connection: accept(connection, offer, now_us))
 
     def _open_receipt(self) -> Receipt | None:
         return None if self.request_key is None else self.request_key.receipt(None)

@@ -23,13 +23,14 @@ from state import (
     checkpoint_id_of,
     fold,
     fork_lineage,
-    get_thread,
     kind_of,
     list_runs,
     list_waits,
+    lock_thread,
     read_entries,
     read_history,
     read_leaves,
+    thread_of,
     update_state,
     visible,
 )
@@ -61,7 +62,11 @@ def update_thread(
 
     Raises NotFound, BodyRefused for a transcript that no model could take, ThreadBusy while a run is unfinished.
     """
-    thread = get_thread(connection, tenant_id, thread_id)
+    row = lock_thread(connection, tenant_id, thread_id)
+    if row is None:
+        raise NotFound("Thread", thread_id)
+    # Read under the lock: what is decided here holds until the update is written.
+    thread = thread_of(row)
     # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
     if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
         raise ThreadBusy(thread_id)

@@ -1,6 +1,7 @@
 """State: one thread's durable journal, its runs, waits and leases. Answers "may this run continue?"."""
 
-from state.accept import Acceptance, Offer, Resume, accept
+from state.accept import Acceptance, FindStart, Offer, accept
+from state.answering import Resume, names_questions
 from state.claims import (
     Claim,
     Held,
@@ -43,6 +44,7 @@ from state.entry import (
 )
 from state.errors import (
     AlreadyAnswered,
+    AskedByAnother,
     Conflict,
     DatabaseAway,
     JournalDamaged,
@@ -104,7 +106,7 @@ from state.patience import MigrationBlocked, change_schema
 from state.pooling import SessionsNotKept, refuse_transaction_pooling
 from state.position import checkpoint_id_of, seq_of_checkpoint
 from state.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
-from state.records import Run, RunRequest, Thread, Wait
+from state.records import Run, RunRequest, Thread, Wait, thread_of
 from state.run import MOVES, SETTLED, CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
 from state.runs import (
     Answer,
@@ -120,6 +122,7 @@ from state.runs import (
     resolve_doubt,
 )
 from state.screens import Line, numbered_run, read_lines, run_names
+from state.start import Start
 from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
 from state.thread_state import Call, Execution, Node, Position, Said, ThreadState
 from state.threads import (
@@ -131,6 +134,7 @@ from state.threads import (
     find_thread,
     get_thread,
     label_thread,
+    lock_thread,
     open_thread,
     purge_expired,
     search_threads,
@@ -151,6 +155,7 @@ __all__ = [
     "AdvisoryLocks",
     "AlreadyAnswered",
     "Answer",
+    "AskedByAnother",
     "Attempt",
     "Call",
     "CancelAction",
@@ -165,6 +170,7 @@ __all__ = [
     "ExecutionId",
     "Failure",
     "FileLocks",
+    "FindStart",
     "Folded",
     "Folds",
     "Fork",
@@ -217,6 +223,7 @@ __all__ = [
     "Said",
     "SeenView",
     "SessionsNotKept",
+    "Start",
     "StateError",
     "StateUpdated",
     "Step",
@@ -290,8 +297,10 @@ __all__ = [
     "list_runs",
     "list_waits",
     "list_workers",
+    "lock_thread",
     "migrate",
     "model_step",
+    "names_questions",
     "new_id",
     "next_due_us",
     "numbered_run",
@@ -322,6 +331,7 @@ __all__ = [
     "spell",
     "steps_of",
     "store_reply",
+    "thread_of",
     "to_us",
     "transcripts",
     "unserved_routes",

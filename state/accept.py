@@ -1,31 +1,29 @@
 """Acceptance: one transaction that turns a request into a run. What it answered survives any crash."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, select, update
 
 from state import receipts, statements, tables
+from state.answering import Question, Resume, answers_to
 from state.cancel import cancel_active
-from state.errors import NotFound, NothingToResume, Refused, ThreadBusy
+from state.errors import NotFound, ThreadBusy
 from state.ids import ExecutionId, new_id
 from state.new_threads import create_thread, label_rows, thread_columns
 from state.receipts import Receipt, Reply
 from state.records import Run, RunRequest, run_of
 from state.run import CancelAction, Multitask, RunStatus, ThreadStatus
+from state.start import Start, leaves_from
 from state.threads import lock_thread, merge_labels
 
-__all__ = ["Acceptance", "Offer", "Resume", "accept"]
+__all__ = ["Acceptance", "FindStart", "Offer", "accept"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Resume:
-    """Answers to the open approvals of a thread: one value, or a value for each wait id."""
-
-    value: Any
-    actor: str
+#: Where the run leaves from, for a thread whose head is at this seq; called under the lock of the thread.
+FindStart = Callable[[Connection, int], Start]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +44,7 @@ class Offer:
     delay_us: int = 0
     expires_at_us: int | None = None  #: when a stateless run's thread may go
     resume: Resume | None = None
+    find_start: FindStart | None = None  #: of a run that names a checkpoint
     receipt: Receipt | None = None
 
 
@@ -61,8 +60,8 @@ class Acceptance:
 def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     """Accept a run.
 
-    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), NothingToResume, Refused (an ambiguous resume)
-    and KeyReused; nothing is changed then.
+    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, and for a resume what `answers_to` and
+    `leaves_from` raise; nothing is changed then.
     """
     replay = receipts.look_up(connection, offer.tenant_id, offer.receipt, now_us=now_us)
     if replay is not None:
@@ -74,6 +73,8 @@ def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
     active = not is_new and statements.ACTIVE.first(connection, {"thread": thread.number}) is not None
     if active and offer.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
+    # Under the lock: what was read before it may have moved, and the run would leave from where nobody stands.
+    offer = _leaving(connection, offer, thread)
     cancelled: tuple[str, ...] = ()
     if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
@@ -172,7 +173,7 @@ def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *
     """
     fresh = ExecutionId(new_id(now_us))
     if offer.resume is not None:
-        return _answer(connection, thread.number, thread.thread_id, offer.resume, now_us)
+        return _answer(connection, thread, offer.resume, offer.assistant, now_us)
     if is_new:
         return fresh
     if not offer.request.messages and offer.request.from_seq is None:
@@ -191,30 +192,28 @@ def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:
     ).scalar_one_or_none()
 
 
-def _answer(connection: Connection, thread: int, thread_id: str, resume: Resume, now_us: int) -> ExecutionId:
-    """Record the answers of a resume; the conditional update lets one of two resumes win."""
+def _leaving(connection: Connection, offer: Offer, thread: Any) -> Offer:
+    """The offer as a fork, or as none where its checkpoint says where the thread stands."""
+    if offer.find_start is None:
+        return offer
+    from_seq = leaves_from(
+        offer.find_start(connection, thread.head_seq),
+        is_busy=thread.status == ThreadStatus.BUSY,
+        resumes=offer.resume is not None,
+        speaks=bool(offer.request.messages),
+    )
+    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=from_seq))
+
+
+def _answer(connection: Connection, thread: Any, resume: Resume, assistant: str, now_us: int) -> ExecutionId:
+    """Record the answers of a resume; the execution that asked."""
+    questions = _questions(connection, thread.number)
+    answers, execution_id = answers_to(thread.thread_id, resume.value, questions, assistant)
     wait = tables.wait.c
-    rows = connection.execute(
-        select(wait.wait_id, wait.execution_id).where(
-            wait.thread == thread, wait.status == "open", wait.kind == "approval"
-        )
-    ).all()
-    if not rows:
-        raise NothingToResume(thread_id)
-    ids = [row.wait_id for row in rows]
-    if isinstance(resume.value, dict) and resume.value and set(resume.value) <= set(ids):
-        answers = dict(resume.value)
-    elif len(ids) == 1:
-        answers = {ids[0]: resume.value}
-    else:
-        raise Refused(
-            "Several questions are open; resume with an object that maps an interrupt id to its answer: "
-            + ", ".join(sorted(ids))
-        )
     for wait_id, value in answers.items():
         connection.execute(
             update(tables.wait)
-            .where(wait.wait_id == wait_id, wait.status == "open")
+            .where(wait.wait_id == wait_id)
             .values(
                 status="answered",
                 answer=msgspec.json.encode(value).decode(),
@@ -222,4 +221,24 @@ def _answer(connection: Connection, thread: int, thread_id: str, resume: Resume,
                 answered_at=now_us,
             )
         )
-    return ExecutionId(rows[0].execution_id)
+    return execution_id
+
+
+def _questions(connection: Connection, thread: int) -> list[Question]:
+    wait, run = tables.wait.c, tables.run.c
+    rows = connection.execute(
+        select(wait.wait_id, wait.kind, wait.status, wait.step_key, wait.execution_id, run.assistant)
+        .join(tables.run, run.number == wait.run)
+        .where(wait.thread == thread)
+    )
+    return [
+        Question(
+            wait_id=row.wait_id,
+            kind=row.kind,
+            status=row.status,
+            step_key=row.step_key,
+            execution_id=ExecutionId(row.execution_id),
+            assistant=row.assistant,
+        )
+        for row in rows
+    ]

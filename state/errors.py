@@ -8,6 +8,7 @@ StateError
 │   ├── NothingToCancel
 │   ├── NothingToResume
 │   ├── AlreadyAnswered
+│   ├── AskedByAnother
 │   └── NotInDoubt
 ├── Refused             the request can never be honoured as it stands
 ├── KeyReused           an idempotency key came back with another request
@@ -21,8 +22,11 @@ StateError
 └── JournalDamaged      what is stored contradicts itself
 """
 
+from collections.abc import Sequence
+
 __all__ = [
     "AlreadyAnswered",
+    "AskedByAnother",
     "Conflict",
     "DatabaseAway",
     "DatabaseClosed",
@@ -87,17 +91,32 @@ class NothingToCancel(StateError):
 
 
 class NothingToResume(Conflict):
-    """A resume came to a thread that asks nothing."""
+    """A resume came to a thread that asks nothing, or names a question that the thread never asked."""
 
-    def __init__(self, thread_id: str) -> None:
-        super().__init__(f"Thread {thread_id} has no open question: it was answered already, or nothing was asked.")
+    def __init__(self, thread_id: str, wait_id: str | None = None, open_ids: Sequence[str] = ()) -> None:
+        if wait_id is None:
+            why = f"Thread {thread_id} has no open question: it was answered already, or nothing was asked."
+        else:
+            why = f"Thread {thread_id} has not asked {wait_id}. {_open_ones(open_ids)}"
+        super().__init__(why)
 
 
 class AlreadyAnswered(Conflict):
-    """The wait is not open any more; the first answer stands."""
+    """The wait is not open any more; the first answer stands. `open_ids` are the questions that still are."""
 
-    def __init__(self, wait_id: str, status: str) -> None:
-        super().__init__(f"Wait {wait_id} is {status}; the first answer stands.")
+    def __init__(self, wait_id: str, status: str, open_ids: Sequence[str] | None = None) -> None:
+        listed = "" if open_ids is None else f" {_open_ones(open_ids)}"
+        super().__init__(f"Wait {wait_id} is {status}; the first answer stands.{listed}")
+
+
+class AskedByAnother(Conflict):
+    """A run of one assistant cannot answer for a run of another."""
+
+    def __init__(self, wait_id: str, asking: str, answering: str) -> None:
+        super().__init__(
+            f"Wait {wait_id} was asked by assistant {asking!r}, and {answering!r} cannot go on from it:"
+            f" resume with assistant_id {asking!r}."
+        )
 
 
 class NotInDoubt(Conflict):
@@ -178,6 +197,10 @@ class JournalDamaged(StateError):
         self.thread_id = thread_id
         self.seq = seq
         self.why = why
+
+
+def _open_ones(open_ids: Sequence[str]) -> str:
+    return f"Open questions: {', '.join(open_ids)}." if open_ids else "No question is open."
 
 
 def _first_line(why: str) -> str:

@@ -122,8 +122,10 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
     replay = receipts.look_up(connection, tenant_id, answer.offer.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
+    thread = get_wait(connection, tenant_id, answer.wait_id).thread
+    connection.execute(statements.LOCK_THREAD, {"thread": thread})
+    # As it is now that nobody else can move it.
     wait = get_wait(connection, tenant_id, answer.wait_id)
-    connection.execute(statements.LOCK_THREAD, {"thread": wait.thread})
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
     _close(connection, wait, answer.value, answer.actor, now_us)
@@ -137,8 +139,20 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
     return Acceptance(run=run)
 
 
-def resolve_doubt(connection: Connection, run: Run, step_key: str, value: Any, actor: str, now_us: int) -> None:
-    """Settle a step in doubt; the parked run is due at once. Raises NotInDoubt."""
+def resolve_doubt(
+    connection: Connection,
+    run: Run,
+    step_key: str,
+    value: Any,
+    actor: str,
+    now_us: int,
+    *,
+    wait_id: str | None = None,
+) -> None:
+    """Settle a step in doubt; the parked run is due at once. Raises NotInDoubt.
+
+    With a `wait_id` it settles that doubt alone: what was found out about one attempt says nothing of a later one.
+    """
     connection.execute(statements.LOCK_THREAD, {"thread": run.thread})
     wait = tables.wait.c
     row = connection.execute(
@@ -150,7 +164,7 @@ def resolve_doubt(connection: Connection, run: Run, step_key: str, value: Any, a
             wait.status == "open",
         )
     ).one_or_none()
-    if row is None:
+    if row is None or (wait_id is not None and row.wait_id != wait_id):
         raise NotInDoubt(step_key)
     _close(connection, wait_of(row), value, actor, now_us)
     connection.execute(
@@ -203,7 +217,7 @@ def _close(connection: Connection, wait: Wait, value: Any, actor: str, now_us: i
         )
     )
     if closed.rowcount != 1:
-        raise AlreadyAnswered(wait.wait_id, wait.status if wait.status != "open" else "answered")
+        raise AlreadyAnswered(wait.wait_id, wait.status)
 
 
 def _runs() -> Select[Any]:

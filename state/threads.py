@@ -26,6 +26,7 @@ __all__ = [
     "find_thread",
     "get_thread",
     "label_thread",
+    "lock_thread",
     "open_thread",
     "purge_expired",
     "search_threads",

@@ -9,7 +9,7 @@ from litestar.params import JSONBody
 from sqlalchemy import Connection
 
 from app import given
-from app.accepting import accept_offer, announce, offer_of
+from app.accepting import announce, offer_of
 from app.access import Scope, needs
 from app.answers import once
 from app.request import BodyRefused
@@ -17,7 +17,7 @@ from app.routes.runs import EVENTS, OUTCOME, SHOWN
 from app.starting import Starter
 from app.wire.run_request import StatelessRunBody, read_wish
 from app.wire.runs import ShownRun, run_to_wire
-from state import Acceptance, Reply, new_id, served_routes
+from state import Acceptance, Reply, accept, new_id, served_routes
 from state.receipts import look_up, record
 
 __all__ = ["BATCH_COUNT_MAX", "ROUTES"]
@@ -90,7 +90,7 @@ async def create_batch(
     def unit(connection: Connection) -> tuple[Reply | bytes, list[Acceptance]]:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply, []
-        made = [accept_offer(connection, offer, None, now_us) for offer in offers]
+        made = [accept(connection, offer, now_us) for offer in offers]
         served = served_routes(connection)
         body = msgspec.json.encode([run_to_wire(each.run, served) for each in made if each.run is not None])
         record(connection, caller.tenant_id, receipt, body)

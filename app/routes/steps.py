@@ -119,7 +119,7 @@ async def resolve_step(
     """Settle a step in doubt; its run then goes on by itself. `verify` asks the tool's verifier and reports."""
     wanted, now_us = uuid_of("run", run_id), resources.wired.now_us()
     value = resolution_of(data)
-    found = None if value is not None else await _ask(resources, caller.tenant_id, wanted, step_key)
+    about, found = (None, None) if value is not None else await _ask(resources, caller.tenant_id, wanted, step_key)
     if found is not None:
         value = found.resolution()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
@@ -129,7 +129,7 @@ async def resolve_step(
             return reply, []
         run = get_run(connection, caller.tenant_id, wanted)
         if value is not None:
-            resolve_doubt(connection, run, step_key, value, f"key:{caller.key_id}", now_us)
+            resolve_doubt(connection, run, step_key, value, f"key:{caller.key_id}", now_us, wait_id=about)
         elif found is None:
             raise NotInDoubt(step_key)
         body = msgspec.json.encode(_settled(wanted, step_key, value, found))
@@ -142,8 +142,10 @@ async def resolve_step(
     return once(made)
 
 
-async def _ask(resources: Resources, tenant_id: str, run_id: str, step_key: str) -> Finding | None:
-    """What the verifier of the step's tool finds; None where the step is not in doubt."""
+async def _ask(
+    resources: Resources, tenant_id: str, run_id: str, step_key: str
+) -> tuple[str, Finding] | tuple[None, None]:
+    """The doubt about the step, and what the verifier of its tool finds; None where the step is not in doubt."""
 
     def unit(connection: Connection) -> tuple[Run, Wait | None, Step | None]:
         run, told = _told(connection, resources, tenant_id, run_id)
@@ -154,9 +156,9 @@ async def _ask(resources: Resources, tenant_id: str, run_id: str, step_key: str)
     run, wait, step = await resources.database.read(unit)
     agent = resources.wired.registry.find(run.assistant)
     if wait is None or agent is None:
-        return None
+        return None, None
     attempt = 1 if step is None else max(step.attempts, default=1)
-    return await verify_step(resources.wired.desk, agent, run, wait, attempt)
+    return wait.wait_id, await verify_step(resources.wired.desk, agent, run, wait, attempt)
 
 
 def _told(connection: Connection, resources: Resources, tenant_id: str, run_id: str) -> tuple[Run, Steps]:

@@ -14,7 +14,7 @@ from app.wire.events import StreamMode
 from app.wire.interrupts import read_approval
 from app.wire.messages import read_messages
 from app.wire.reading import read_as
-from state import Message, Multitask
+from state import Message, Multitask, names_questions
 
 __all__ = ["AFTER_S_MAX", "NODES", "RunBody", "StatelessRunBody", "Wish", "read_modes", "read_wish"]
 
@@ -193,7 +193,7 @@ def _resume(command: RunCommand) -> Any:
     given = command.resume
     if given is None:
         return None
-    if not isinstance(given, dict) or not given or not {"approve", "reason"}.isdisjoint(given):
+    if not names_questions(given):
         return read_approval(given, "$.command.resume")
     return {
         uuid_of("interrupt", wait_id): read_approval(answer, f"$.command.resume.{wait_id}")
