@@ -11,6 +11,7 @@ RUN uv sync --frozen --no-dev --no-install-project
 COPY README.md LICENSE ./
 COPY app app
 COPY compaction compaction
+COPY db db
 COPY examples examples
 COPY memory memory
 COPY state state

@@ -28,6 +28,7 @@ from app.problem import MEDIA_TYPE, Problem
 from app.request import BodyRefused, ClientGone, NotJson
 from app.wire.places import BadEventId
 from compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
+from db import Condition
 from state import (
     AlreadyAnswered,
     AskedByAnother,
@@ -55,7 +56,10 @@ _LOG = logging.getLogger("threadmark.http")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How a type of refusal is answered. `retry_after_s` stands in where the error itself names no time."""
+    """How a type of refusal is answered. `retry_after_s` stands in where the error itself names no time.
+
+    The `condition` of a database that an error may have takes the place of the last word of `code`.
+    """
 
     status: int
     code: str
@@ -173,17 +177,30 @@ def _refused(error: Exception, refusal: Refusal) -> Problem:
     path = getattr(error, "path", None)
     return Problem(
         status=refusal.status,
-        code=refusal.code,
+        code=_code_of(error, refusal),
         detail=str(error),
         extra={} if path is None else {"path": path},
         headers=_headers_of(error, refusal),
     )
 
 
+def _condition_of(error: Exception) -> Condition | None:
+    return error.condition if isinstance(error, DatabaseAway | memory.Unavailable) else None
+
+
+def _code_of(error: Exception, refusal: Refusal) -> str:
+    condition = _condition_of(error)
+    if condition is None or condition is Condition.AWAY:
+        return refusal.code
+    return f"{refusal.code.rpartition('_')[0]}_{condition}"
+
+
 def _headers_of(error: Exception, refusal: Refusal) -> Mapping[str, str]:
     if refusal.status == _UNAUTHENTICATED:
         return {"www-authenticate": "Bearer"}
-    wait_s: float | None = getattr(error, "retry_after_s", refusal.retry_after_s)
+    condition = _condition_of(error)
+    by_table = refusal.retry_after_s if condition is None else condition.retry_after_s
+    wait_s: float | None = getattr(error, "retry_after_s", by_table)
     return {} if wait_s is None else {"retry-after": str(max(1, ceil(wait_s)))}
 
 

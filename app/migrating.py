@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 import app.migrations
 import compaction
 import state
+from db import Purpose
 from workers.memory_side import memory_gaps, migrate_memory
 from workers.settings import Settings
 from workers.wiring import migrate_state
@@ -44,7 +45,9 @@ def migrate_for_start(settings: Settings) -> None:
 def _migrate_state(settings: Settings) -> None:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     migrate_state(settings)
-    engine = state.open_engine(settings.state_database_url, write=True)
+    engine = state.open_engine(
+        settings.state_database_url, write=True, limits=settings.limits, purpose=Purpose.MIGRATION
+    )
     try:
         app.migrations.migrate(engine)
     finally:
@@ -53,7 +56,7 @@ def _migrate_state(settings: Settings) -> None:
 
 def gaps(settings: Settings) -> list[str]:
     """What the state database lacks, a phrase for each part that is behind; it is read and not changed. Blocks."""
-    engine = state.open_engine(settings.state_database_url, write=False)
+    engine = state.open_engine(settings.state_database_url, write=False, limits=settings.limits)
     try:
         return [lacking for part in _PARTS if (lacking := part(engine)) is not None]
     finally:

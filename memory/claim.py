@@ -12,6 +12,7 @@ from typing import Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from db import Purpose
 from memory.database import open_engine
 
 __all__ = ["Claim", "FileClaim", "SessionClaim"]
@@ -67,7 +68,7 @@ class SessionClaim:
     """An advisory lock in a session of PostgreSQL, which the server lets go with the connection."""
 
     def __init__(self, url: str) -> None:
-        self._engine = open_engine(url, write=True)
+        self._engine = open_engine(url, write=True, purpose=Purpose.LIVENESS)
         self._connection: Connection | None = None
 
     def take(self) -> str | None:

@@ -13,6 +13,8 @@ RecollectionError
     └── EmbedderFailed
 """
 
+from db import Condition
+
 __all__ = [
     "AlreadyRetracted",
     "CannotUndo",
@@ -83,7 +85,14 @@ class CannotUndo(RecollectionError):
 
 
 class Unavailable(RecollectionError):
-    """A part that memory leans on cannot answer now; the request can be repeated."""
+    """A part that memory leans on cannot answer now; the request can be repeated.
+
+    `condition` says what is the matter with its database; None where it is another part, or not known.
+    """
+
+    def __init__(self, why: str, condition: Condition | None = None) -> None:
+        super().__init__(why)
+        self.condition = condition
 
 
 class IndexUnavailable(Unavailable):

@@ -1,18 +1,21 @@
 """A database: writer threads with group commit, and readers that see snapshots."""
 
+import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar, cast
 
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
+from db import DEFAULT_LIMITS, Condition, Limits, Purpose, condition_of
 from state.append import OVERTAKEN, Append, Appended, Outcome
 from state.engine import is_sqlite, normal_url, open_engine
 from state.errors import DatabaseAway, Overtaken
-from state.outage import is_away
+from state.outage import away, is_away, is_passing
 from state.pools import Pool, check_wanted, interrupted_by
 from state.writer import Writer
 
@@ -25,7 +28,7 @@ TURN_READER_COUNT = 2
 READ_LIMIT_S = 30.0
 #: Writing connections: SQLite has one writer; on PostgreSQL what holders of threads write does not wait behind what
 #: comes from everywhere else, and their batches are as large as can be.
-POSTGRESQL_WRITER_COUNT = 2
+WRITER_PURPOSES = (Purpose.TURN_WRITE, Purpose.WRITE)
 T = TypeVar("T")
 
 
@@ -35,11 +38,23 @@ class Database:
     No connection is ever held while a tool or a model runs, and none is checked out by a task that can be cancelled.
     """
 
-    def __init__(self, write_engine: Engine, read_engine: Engine, *, writer_count: int, reader_count: int) -> None:
-        self.url = write_engine.url
-        self._write_engine = write_engine
+    def __init__(
+        self,
+        write_engines: Sequence[Engine],
+        read_engine: Engine,
+        *,
+        reader_count: int,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.url = read_engine.url
+        self._limits = limits
+        self._is_sqlite = read_engine.dialect.name == "sqlite"
+        self._write_engines = write_engines
         self._read_engine = read_engine
-        self._writers = [Writer(write_engine, f"threadmark-writer-{number}") for number in range(writer_count)]
+        self._writers = [
+            Writer(engine, f"threadmark-writer-{number}", wait_s=limits.request_s)
+            for number, engine in enumerate(write_engines)
+        ]
         self._reader_count = reader_count
         # One is kept for turns, sweeps and keys, which never wait for what tenants ask.
         reserved = 1 if reader_count > 1 else 0
@@ -48,16 +63,28 @@ class Database:
         self._local = threading.local()
         self._opened: set[Connection] = set()
         self.read_count = 0
+        self._is_reading_in_vain = False
 
     @classmethod
-    def open(cls, url: str, *, synchronous: str = "FULL", reader_count: int = READER_COUNT) -> "Database":
+    def open(
+        cls,
+        url: str,
+        *,
+        synchronous: str = "FULL",
+        reader_count: int = READER_COUNT,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> "Database":
         """Open `url` (`sqlite:///path`, `postgresql://…`); tables are there already (see `state.migrate`)."""
         make_url(normal_url(url))
+        purposes = WRITER_PURPOSES[:1] if is_sqlite(url) else WRITER_PURPOSES
         return cls(
-            open_engine(url, write=True, synchronous=synchronous),
-            open_engine(url, write=False, synchronous=synchronous),
-            writer_count=1 if is_sqlite(url) else POSTGRESQL_WRITER_COUNT,
+            [
+                open_engine(url, write=True, synchronous=synchronous, limits=limits, purpose=purpose)
+                for purpose in purposes
+            ],
+            open_engine(url, write=False, synchronous=synchronous, limits=limits),
             reader_count=reader_count,
+            limits=limits,
         )
 
     @property
@@ -70,12 +97,23 @@ class Database:
         """The most connections that this object holds at once."""
         return len(self._writers) + self._reader_count
 
+    @property
+    def condition(self) -> Condition | None:
+        """What was the matter when a write that is no turn's failed last; None once one has succeeded."""
+        return self._writer(None).condition
+
+    @property
+    def turns_stalled_s(self) -> float:
+        """For how long nothing could be written for turns (seconds); 0 on SQLite, where writes wait for neighbours."""
+        return 0.0 if self._is_sqlite else self._writers[0].stalled_s
+
     async def write(self, unit: Callable[[Connection], T], *, thread: int | None = None, repeatable: bool = False) -> T:
         """The result of `unit` after its commit; a unit that raises is undone alone.
 
         Writes for one `thread` (its number) are done in the order in which they were asked for. A `repeatable` unit
         does nothing the second time, so it is done again when a commit's answer was lost; another one raises
-        OutcomeUnknown then. Raises DatabaseAway when the database stayed away for longer than writers wait.
+        OutcomeUnknown then. Raises DatabaseAway when the database stayed away for longer than writers wait, or
+        cannot do it now.
         """
         return cast(T, await self._writer(thread).submit(unit, thread=thread, repeatable=repeatable))
 
@@ -96,11 +134,28 @@ class Database:
         cancelled stops its query.
         """
         self.read_count += 1
-        return await self._readers.run(lambda: self._query(query))
+        if self._is_sqlite:
+            return await self._readers.run(lambda: self._query(query))
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(None) as limit:
+
+                def give_up() -> None:
+                    # Readers that wait for a server that hangs let others wait behind them.
+                    if self._is_reading_in_vain:
+                        limit.reschedule(loop.time())
+
+                watching = loop.call_later(self._limits.request_s, give_up)
+                try:
+                    return await self._readers.run(lambda: self._query(query))
+                finally:
+                    watching.cancel()
+        except TimeoutError as error:
+            raise DatabaseAway from error
 
     async def empty_log(self) -> None:
         """Bring SQLite's write-ahead log into the file and empty it, so that nothing erased is left in it."""
-        if is_sqlite(str(self.url)):
+        if self._is_sqlite:
             await self._upkeep.run(self._truncate_log)
 
     def hurry(self) -> None:
@@ -116,46 +171,52 @@ class Database:
         self._upkeep.shutdown()
         for connection in self._opened:
             connection.close()
-        self._write_engine.dispose()
-        self._read_engine.dispose()
+        for engine in (*self._write_engines, self._read_engine):
+            engine.dispose()
 
     def _truncate_log(self) -> None:
-        with self._write_engine.connect() as connection:
+        with self._write_engines[0].connect() as connection:
             connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
 
     def _writer(self, thread: int | None) -> Writer:
         return self._writers[-1 if thread is None else 0]
 
     def _query(self, query: Callable[[Connection], T]) -> T:
+        began = time.monotonic()
         try:
             return self._query_once(query)
         except DBAPIError as error:
             # An abandoned statement is interrupted, and says so in an error of its own.
             check_wanted()
-            if not is_away(error):
+            if condition_of(error) is None:
                 raise
+            if not is_passing(error) or time.monotonic() - began > self._limits.request_s / 2:
+                raise away(error) from error
         # The server went away and may be back: a query changes nothing, so it may be asked again.
         try:
             return self._query_once(query)
         except DBAPIError as error:
-            if is_away(error):
-                raise DatabaseAway(str(error)) from error
-            raise
+            if condition_of(error) is None:
+                raise
+            raise away(error) from error
 
     def _query_once(self, query: Callable[[Connection], T]) -> T:
         connection = getattr(self._local, "connection", None)
-        if connection is None or connection.closed:
-            connection = self._local.connection = self._read_engine.connect()
-            self._opened.add(connection)
         # A rollback, never a commit: it ends the snapshot, so that old row versions can be cleaned away.
         try:
+            if connection is None or connection.closed:
+                connection = self._local.connection = self._read_engine.connect()
+                self._opened.add(connection)
             with connection.begin() as transaction, interrupted_by(partial(_interrupt, connection)):
                 result = query(connection)
                 transaction.rollback()
+            self._is_reading_in_vain = False
         except DBAPIError as error:
             if is_away(error):
-                connection.close()
-                self._opened.discard(connection)
+                self._is_reading_in_vain = True
+                if connection is not None:
+                    connection.close()
+                    self._opened.discard(connection)
             raise
         return result
 

@@ -15,7 +15,7 @@ StateError
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
 ├── Overtaken           a rollback was asked for before the run could end; nothing was written
-├── DatabaseAway        the database could not be reached, or stayed busy: nothing was written
+├── DatabaseAway        the database could not be reached, or cannot do it now: nothing was written
 ├── OutcomeUnknown      the database went away during the commit: it may have been done or not
 ├── ThreadGone          the thread was deleted; nothing was written
 ├── TookTooLong         a read waited and worked for longer than a request may
@@ -23,6 +23,8 @@ StateError
 """
 
 from collections.abc import Sequence
+
+from db import Condition
 
 __all__ = [
     "AlreadyAnswered",
@@ -154,10 +156,14 @@ class LeaseLost(StateError):
 
 
 class DatabaseAway(StateError):
-    """The database could not be reached, or stayed busy; nothing was written, so it can be asked again later."""
+    """The database could not be reached, or cannot do it now; nothing was written, so it can be asked again later.
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the state database does not answer: {_first_line(why)}")
+    `condition` says what is the matter; the driver's error is the cause.
+    """
+
+    def __init__(self, condition: Condition = Condition.AWAY) -> None:
+        super().__init__(f"the state database {condition.sentence}")
+        self.condition = condition
 
 
 class DatabaseClosed(RuntimeError):
@@ -167,8 +173,8 @@ class DatabaseClosed(RuntimeError):
 class OutcomeUnknown(StateError):
     """The database went away during a commit; it was done or it was not, and asking again tells."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"the database went away during the commit: {_first_line(why)}")
+    def __init__(self) -> None:
+        super().__init__("the database went away during the commit; asking again tells whether it was done")
 
 
 class Overtaken(StateError):
@@ -201,7 +207,3 @@ class JournalDamaged(StateError):
 
 def _open_ones(open_ids: Sequence[str]) -> str:
     return f"Open questions: {', '.join(open_ids)}." if open_ids else "No question is open."
-
-
-def _first_line(why: str) -> str:
-    return why.splitlines()[0] if why else "no answer"

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError
+
+from db import Condition, condition_of
 
 __all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
 
@@ -47,15 +49,11 @@ def change_schema(engine: Engine, change: Callable[[Connection], T]) -> T:
                 connection.execute(text(_SET_WAIT))
                 connection.execute(text(_TAKE_TURN), {"key": _MIGRATORS})
                 return change(connection)
-        except OperationalError as error:
-            if not _is_about_locks(error):
+        except DBAPIError as error:
+            if condition_of(error) is not Condition.BUSY:
                 raise
             if attempt == ATTEMPT_MAX:
                 raise MigrationBlocked(error) from error
             _LOG.warning("the schema cannot be changed yet, somebody holds a lock (attempt %s)", attempt)
             time.sleep(PAUSE_S)
     raise AssertionError("attempts end by an answer or an error")
-
-
-def _is_about_locks(error: OperationalError) -> bool:
-    return type(error.orig).__name__ in {"LockNotAvailable", "DeadlockDetected"}

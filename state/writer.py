@@ -9,97 +9,82 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
+from db import DEFAULT_LIMITS, Condition, allow_until, condition_of
 from state.append import Append, Outcome, append_batch, begin_units, commit_appends
 from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
-from state.outage import is_away, is_passing
+from state.outage import away, is_away, is_passing
 from state.pools import Pool
+from state.queued_write import QueuedWrite, Unit, answer, groups
 
 __all__ = ["BATCH_COUNT_MAX", "Writer"]
 
 BATCH_COUNT_MAX = 256
-#: How long a writer tries to reach a database that went away before its writes fail (seconds).
-RECONNECT_S = 20.0
 RECONNECT_DELAY_S = 0.05
 HURRY_S = 0.5
-Unit = Callable[[Connection], Any]
+#: How often an idle writer whose last write failed looks whether the database is back (seconds).
+PROBE_S = 0.5
+#: What an attempt gets at least that began just before its deadline (seconds).
+ATTEMPT_S_MIN = 2.0
 _LOG = logging.getLogger("threadmark.state")
 
 
-class _Item:
-    """A queued write, its waiter, and a token: who pops it decides whether the write happens."""
-
-    __slots__ = ("error", "future", "is_answered", "loop", "repeatable", "result", "thread", "token", "work")
-
-    def __init__(
-        self, work: Unit | Append, loop: asyncio.AbstractEventLoop, *, thread: int | None, repeatable: bool
-    ) -> None:
-        self.work = work
-        self.thread = thread
-        self.loop = loop
-        self.repeatable = repeatable
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.is_answered = False
-        self.token = [True]
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    async def answered(self) -> None:
-        """Wait for the answer that nobody reads any more."""
-        if not self.is_answered:
-            # The one that was waited for went with its waiter.
-            self.future = self.loop.create_future()
-            await asyncio.wait([self.future])
-        if not self.future.cancelled():
-            self.future.exception()
-
-    def take(self) -> bool:
-        try:
-            self.token.pop()
-        except IndexError:
-            return False
-        return True
-
-
 class Writer:
-    """Applies writes in the order in which they were queued, many to a commit."""
+    """Applies writes in the order in which they were queued, many to a commit.
 
-    def __init__(self, engine: Engine, name: str) -> None:
+    A write waits for at most `wait_s` seconds: for its turn, and while the database is away, busy or crowded. An
+    attempt that has begun then goes on for as long as its connection allows.
+    """
+
+    def __init__(self, engine: Engine, name: str, *, wait_s: float = DEFAULT_LIMITS.request_s) -> None:
         self._engine = engine
-        self._queue: queue.SimpleQueue[_Item | None] = queue.SimpleQueue()
+        self._wait_s = wait_s
+        self._queue: queue.SimpleQueue[QueuedWrite | None] = queue.SimpleQueue()
         self._closed = False
-        #: How long a write may wait for a database that is away (seconds).
-        self._patience_s = RECONNECT_S
         self._connection: Connection | None = None
+        self._busy_since: float | None = None
+        self._failing_since: float | None = None
+        self._hurried_at: float | None = None
+        self.condition: Condition | None = None
         self.commit_count = 0
         self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
         self._thread.start()
+
+    @property
+    def stalled_s(self) -> float:
+        """For how long this writer has committed nothing although it should (seconds); 0 while it is idle or well."""
+        since = [each for each in (self._busy_since, self._failing_since) if each is not None]
+        return time.monotonic() - min(since) if since else 0.0
 
     async def submit(self, work: Unit | Append, *, thread: int | None = None, repeatable: bool) -> Any:
         """The result of `work`, after its commit. `thread` is the one that a unit writes, if it has to keep an order.
 
         A unit that raises is undone alone and raises here. A caller cancelled before its write began leaves nothing;
         one cancelled later waits for the commit that is on its way and is cancelled then. Raises OutcomeUnknown when
-        the connection was lost during the commit of work that cannot be repeated.
+        the connection was lost during the commit of work that cannot be repeated, and DatabaseAway when the database
+        could not do it in time, or said that it cannot do it now.
         """
         if self._closed:
             raise DatabaseClosed("the database is closed")
-        item = _Item(work, asyncio.get_running_loop(), thread=thread, repeatable=repeatable)
+        item = QueuedWrite(work, asyncio.get_running_loop(), thread=thread, repeatable=repeatable, wait_s=self._wait_s)
         self._queue.put(item)
+        waiting = item.loop.call_later(self._wait_s, self._give_up, item)
         try:
             return await item.future
         except asyncio.CancelledError:
             if not item.take():
                 await item.answered()
             raise
+        finally:
+            waiting.cancel()
 
     def hurry(self) -> None:
         """The process is about to end: a write waits for a database that is away no longer than HURRY_S from now on."""
-        self._patience_s = min(self._patience_s, HURRY_S)
+        self._hurried_at = self._hurried_at or time.monotonic()
 
     async def close(self) -> None:
         """Commit what is queued, then end the thread."""
@@ -110,21 +95,28 @@ class Writer:
         await joining.run(self._thread.join)
         joining.shutdown()
 
+    def _give_up(self, item: QueuedWrite) -> None:
+        """Refuse a write whose turn has not come; one that has begun is answered by its attempts."""
+        if item.take() and not item.future.done():
+            item.future.set_exception(DatabaseAway(self.condition or Condition.BUSY))
+
     def _serve(self) -> None:
         try:
             while True:
                 batch, more = self._next_batch()
                 if batch:
+                    self._busy_since = time.monotonic()
                     self._commit(batch)
-                    _answer(batch)
+                    self._busy_since = None
+                    answer(batch)
                 if not more:
                     return
         finally:
             self._drop_connection()
 
-    def _next_batch(self) -> tuple[list[_Item], bool]:
-        item = self._queue.get()
-        batch: list[_Item] = []
+    def _next_batch(self) -> tuple[list[QueuedWrite], bool]:
+        item = self._next()
+        batch: list[QueuedWrite] = []
         while item is not None:
             if item.take():
                 batch.append(item)
@@ -136,44 +128,69 @@ class Writer:
                 return batch, True
         return batch, False
 
-    def _commit(self, batch: list[_Item]) -> None:
+    def _next(self) -> QueuedWrite | None:
+        """The next write; None: no more will come. An idle writer that failed finds out by itself when that ends."""
+        while self._failing_since is not None:
+            try:
+                return self._queue.get(timeout=PROBE_S)
+            except queue.Empty:
+                self._probe()
+        return self._queue.get()
+
+    def _probe(self) -> None:
+        try:
+            connection = self._connect([])
+            with begin_units(connection) as transaction:
+                connection.execute(text("SELECT 1"))
+                transaction.rollback()
+        except Exception as error:
+            self._recover(error, committing=False)
+        else:
+            self._failing_since = None
+
+    def _commit(self, batch: list[QueuedWrite]) -> None:
         committing = False
         try:
-            connection = self._connect()
+            connection = self._connect(batch)
             if all(isinstance(item.work, Append) for item in batch):
                 committing = True
                 _answer_appends(batch, commit_appends(connection, _appends(batch)))
             else:
                 with begin_units(connection) as transaction:
-                    for group in _groups(batch):
+                    for group in groups(batch):
                         _apply(connection, group)
                     committing = True
                     transaction.commit()
-            self.commit_count += 1
+            self._succeeded()
         except Exception as error:
             self._again(batch, error, unknown=self._recover(error, committing=committing) and committing)
 
-    def _again(self, batch: list[_Item], error: Exception, *, unknown: bool) -> None:
+    def _again(self, batch: list[QueuedWrite], error: Exception, *, unknown: bool) -> None:
         """After a failure: every write again, alone, so that a bad one does not fail its neighbours."""
         for item in batch:
             item.result = item.error = None
         if unknown:
             for item in [each for each in batch if not each.repeatable]:
-                item.error = OutcomeUnknown(str(error))
+                item.error = OutcomeUnknown()
                 item.error.__cause__ = error
                 batch = [each for each in batch if each is not item]
         elif len(batch) == 1 and not is_passing(error):
-            batch[0].error = error
+            batch[0].error = _refusal(error)
             return
-        began = time.monotonic()
+        trouble: Exception | None = None
         for item in batch:
-            self._alone(item, began)
+            if trouble is not None and time.monotonic() > self._deadline(item):
+                # Each attempt would wait for the same database, and the last of them for all of the others.
+                item.error = away(trouble)
+            else:
+                trouble = self._alone(item)
 
-    def _alone(self, item: _Item, began: float) -> None:
+    def _alone(self, item: QueuedWrite) -> Exception | None:
+        """Try until it is done, refused, or too late; what made it too late."""
         while True:
             committing = False
             try:
-                connection = self._connect()
+                connection = self._connect([item])
                 if isinstance(item.work, Append):
                     committing = True
                     (item.result,) = commit_appends(connection, [item.work])
@@ -182,36 +199,53 @@ class Writer:
                         _apply(connection, [item])
                         committing = True
                         transaction.commit()
-                self.commit_count += 1
+                self._succeeded()
             except Exception as error:
                 lost = self._recover(error, committing=committing)
                 if lost and committing and not item.repeatable:
-                    item.error = OutcomeUnknown(str(error))
-                    return
-                if not is_passing(error):
-                    item.error = error
-                    return
-                if time.monotonic() - began > self._patience_s:
-                    item.error = DatabaseAway(str(error))
+                    item.error = OutcomeUnknown()
                     item.error.__cause__ = error
-                    return
+                    return error
+                if not is_passing(error):
+                    item.error = _refusal(error)
+                    return None
+                if time.monotonic() > self._deadline(item):
+                    item.error = away(error)
+                    return error
                 time.sleep(RECONNECT_DELAY_S)
             else:
-                return
+                return None
 
-    def _connect(self) -> Connection:
+    def _connect(self, batch: Sequence[QueuedWrite]) -> Connection:
         if self._connection is None:
             self._connection = self._engine.connect()
+        until = None
+        if self._failing_since is not None:
+            # A unit may be long while the database is well; of one that has just failed no wait is long.
+            until = max(min(map(self._deadline, batch), default=0.0), time.monotonic() + ATTEMPT_S_MIN)
+        allow_until(self._connection.connection.driver_connection, until)
         return self._connection
+
+    def _deadline(self, item: QueuedWrite) -> float:
+        return item.deadline if self._hurried_at is None else min(item.deadline, self._hurried_at + HURRY_S)
+
+    def _succeeded(self) -> None:
+        self.commit_count += 1
+        self.condition = self._failing_since = None
 
     def _recover(self, error: Exception, *, committing: bool) -> bool:
         """Leave the connection usable, or let it go; whether it was lost."""
+        condition = condition_of(error)
+        if condition is not None:
+            self.condition = condition
+            self._failing_since = self._failing_since or self._busy_since
         connection = self._connection
         if connection is None:
             return False
         if not is_away(error) and not connection.invalidated:
-            if committing:
-                # A commit that was refused leaves its transaction, and with it the lock, in the driver's hands.
+            if committing or condition is Condition.READ_ONLY:
+                # A commit that was refused leaves its transaction, and with it the lock, in the driver's hands. And
+                # where the address of a standby is given to its successor, a new connection finds that one.
                 self._drop_connection()
                 return False
             try:
@@ -231,63 +265,23 @@ class Writer:
             connection.close()
 
 
-def _groups(batch: list[_Item]) -> list[list[_Item]]:
-    """Appends together, every unit by itself.
-
-    All appends go first, whatever they were queued between, and are one statement; but not before a unit for their own
-    thread that was queued earlier.
-    """
-    first: list[_Item] = []
-    groups: list[list[_Item]] = [first]
-    written: set[int | None] = set()
-    for item in batch:
-        if not isinstance(item.work, Append):
-            written.add(item.thread)
-            groups.append([item])
-        elif item.work.thread not in written:
-            first.append(item)
-        elif isinstance(groups[-1][0].work, Append):
-            groups[-1].append(item)
-        else:
-            groups.append([item])
-    return groups if first else groups[1:]
+def _refusal(error: Exception) -> Exception:
+    """The driver's error as callers see it: what is the matter with the database, or the error itself."""
+    return error if condition_of(error) is None else away(error)
 
 
-def _appends(group: Sequence[_Item]) -> list[Append]:
+def _appends(group: Sequence[QueuedWrite]) -> list[Append]:
     return [item.work for item in group if isinstance(item.work, Append)]
 
 
-def _answer_appends(group: Sequence[_Item], outcomes: Sequence[Outcome]) -> None:
+def _answer_appends(group: Sequence[QueuedWrite], outcomes: Sequence[Outcome]) -> None:
     for item, outcome in zip(group, outcomes, strict=True):
         item.result = outcome
 
 
-def _apply(connection: Connection, group: Sequence[_Item]) -> None:
+def _apply(connection: Connection, group: Sequence[QueuedWrite]) -> None:
     first = group[0].work
     if isinstance(first, Append):
         _answer_appends(group, append_batch(connection, _appends(group)))
         return
     group[0].result = first(connection)
-
-
-def _answer(batch: list[_Item]) -> None:
-    loops: dict[asyncio.AbstractEventLoop, list[_Item]] = {}
-    for item in batch:
-        loops.setdefault(item.loop, []).append(item)
-    for loop, items in loops.items():
-        try:
-            loop.call_soon_threadsafe(_resolve, items)
-        except RuntimeError:
-            # The loop has ended with its waiters: the write stands, nobody is left to be told.
-            _LOG.debug("a waiter's event loop was closed before its commit was answered")
-
-
-def _resolve(items: list[_Item]) -> None:
-    for item in items:
-        item.is_answered = True
-        if item.future.done():
-            continue
-        if item.error is not None:
-            item.future.set_exception(item.error)
-        else:
-            item.future.set_result(item.result)

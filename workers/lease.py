@@ -15,13 +15,24 @@ from sqlalchemy import Engine
 from state import Liveness, beat, bury, enrol, is_outage
 from workers.supervisor import Loop, Supervisor, stale_after_s
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "WriterStalled"]
 
 _LOG = logging.getLogger("threadmark.lease")
 
 
+class WriterStalled(RuntimeError):
+    """The connection that writes for turns hangs or fails, while that of the lease does not."""
+
+
+def _not_stalled() -> float:
+    return 0.0
+
+
 class Lease:
-    """Holds and renews one worker's lease; `ttl_s` and `heartbeat_s` in seconds."""
+    """Holds and renews one worker's lease; `ttl_s` and `heartbeat_s` in seconds.
+
+    `stalled_s` says for how long the worker has been unable to write: longer than a lease, and it is not renewed.
+    """
 
     def __init__(
         self,
@@ -31,12 +42,14 @@ class Lease:
         *,
         ttl_s: float,
         heartbeat_s: float,
+        stalled_s: Callable[[], float] = _not_stalled,
     ) -> None:
         self._engine = engine
         self._worker_id = worker_id
         self._ttl_s = ttl_s
         self._heartbeat_s = heartbeat_s
         self._liveness = liveness
+        self._stalled_s = stalled_s
         self._on_lost: Callable[[], None] = _nobody
         self._counts: Callable[[], Mapping[str, int | str]] = dict
         self._renewed_at = 0.0
@@ -127,6 +140,9 @@ class Lease:
                     self._loop.completed()
 
     def _renew(self) -> None:
+        if (stalled_s := self._stalled_s()) > self._ttl_s:
+            # Renewed by this connection, the lease would keep the runs from those who can write.
+            raise WriterStalled(f"nothing could be written for turns for {stalled_s:.0f} s; the lease is left to end")
         self._liveness.refresh(self._worker_id)
         counts = self._counts()
         with self._engine.begin() as connection:

@@ -65,7 +65,7 @@ def new_recollection(
         api_key=settings.openai_api_key,
         base_url=settings.embedder_url or settings.openai_base_url,
     )
-    database = Database.open(settings.memory_database_url)
+    database = Database.open(settings.memory_database_url, settings.limits)
     return Recollection(database, index, embedder, clock=now, copies=copies), owned
 
 

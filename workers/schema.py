@@ -7,10 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 import compaction
 import state
+from db import condition_of
 from state import SessionsNotKept, is_outage, open_engine
 from state.pooling import is_without_transactions
 from workers.settings import Settings
@@ -53,7 +54,7 @@ async def when_reachable(attempt: Callable[[], Awaitable[T]]) -> T:
 
 def state_gaps(settings: Settings) -> list[str]:
     """What the tables of state lack; they are read and not changed. Blocks."""
-    engine = open_engine(settings.state_database_url, write=False)
+    engine = open_engine(settings.state_database_url, write=False, limits=settings.limits)
     try:
         return revision_gaps(engine)
     finally:
@@ -68,9 +69,11 @@ def revision_gaps(engine: Engine) -> list[str]:
 def _reason(gaps: Callable[[], list[str]]) -> str | None:
     try:
         found = gaps()
-    except OperationalError as error:
-        if is_without_transactions(error):
+    except DBAPIError as error:
+        if isinstance(error, OperationalError) and is_without_transactions(error):
             raise SessionsNotKept from error
+        if condition_of(error) is None:
+            raise
         first_line = str(error.orig or error).strip().splitlines()[0]
         return f"waiting for the state database: {first_line}"
     return f"waiting for the schema ({'; '.join(found)}): `threadmark migrate` brings it" if found else None

@@ -8,9 +8,10 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from compaction import Price, price_of
+from db import normal_url
 
 __all__ = [
     "Network",
@@ -102,8 +103,10 @@ def database_url(text: str) -> str:
         _wanted(url, not url.netloc and url.path not in {"", "/"} and ":memory:" not in url.path)
         return text
     _wanted(url, url.scheme in {"postgresql", "postgresql+psycopg"})
-    _wanted(url, bool(url.hostname) and len(url.path) > 1)
-    return "postgresql+psycopg" + text.removeprefix(url.scheme)
+    # A server on this machine may have no port at all: its socket is a file in a folder, the host of the query.
+    socket_folder = dict(parse_qsl(url.query)).get("host", "")
+    _wanted(url, bool(url.hostname or socket_folder.startswith("/")) and len(url.path) > 1)
+    return normal_url(text)
 
 
 def redis_url(text: str) -> str:

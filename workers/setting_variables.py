@@ -20,6 +20,7 @@ from workers.setting_values import (
     whole,
 )
 from workers.setting_variable import SettingsRefused, Variable, not_shown
+from workers.setting_variables_database import LIMIT_VARIABLES
 from workers.setting_variables_memory import MEMORY_VARIABLES
 
 __all__ = ["OFFLINE_MODEL", "VARIABLES", "SettingsRefused", "Variable"]
@@ -65,7 +66,7 @@ VARIABLES: tuple[Variable, ...] = (
         default=None,
         shown_default="`sqlite:///DATA_DIR/state.db`",
         read_value=database_url,
-        allowed="sqlite:///path or postgresql://user:password@host:port/name",
+        allowed="sqlite:///path, postgresql://user:password@host:port/name or postgresql://user@/name?host=/folder",
         example="sqlite:////var/lib/threadmark/state.db",
         meaning="The database of threads, runs, journals and API keys.",
         shown=shown_url,
@@ -278,4 +279,5 @@ VARIABLES: tuple[Variable, ...] = (
         example="info",
         meaning="The least severe log line that is written. Every request is a line of level info.",
     ),
+    *LIMIT_VARIABLES,
 )

@@ -12,7 +12,7 @@ MEMORY_VARIABLES: tuple[Variable, ...] = (
         default=None,
         shown_default="`sqlite:///DATA_DIR/memory.db`",
         read_value=database_url,
-        allowed="sqlite:///path or postgresql://user:password@host:port/name",
+        allowed="sqlite:///path, postgresql://user:password@host:port/name or postgresql://user@/name?host=/folder",
         example="postgresql://threadmark:…@db.internal:5432/memory",
         meaning="The database of memories. It may be down while runs go on.",
         shown=shown_url,

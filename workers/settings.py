@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from compaction import Price
+from db import Limits
 from workers.setting_values import Network, shown_url
 from workers.setting_variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
+from workers.setting_variables_database import LIMIT
 
 __all__ = ["Settings", "SettingsRefused"]
 
@@ -51,6 +53,7 @@ class Settings:
     allowed_origins: tuple[str, ...]
     otlp_traces_url: str | None = field(repr=False)
     log_level: str
+    limits: Limits
 
     @property
     def serves_with_worker(self) -> bool:
@@ -66,6 +69,8 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """The settings of `environment`; an empty value counts as none. Raises SettingsRefused."""
         values = {variable.field: variable.read(environment) for variable in VARIABLES}
+        limits = [field for field in values if field.startswith(LIMIT)]
+        values["limits"] = Limits(**{field.removeprefix(LIMIT): values.pop(field) for field in limits})
         data_dir = values["data_dir"]
         for store in ("state", "memory"):
             values[f"{store}_database_url"] = values[f"{store}_database_url"] or f"sqlite:///{data_dir / store}.db"

@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 import compaction
+from db import Purpose
 from memory import Recollection
 from state import (
     READER_COUNT,
@@ -107,7 +108,7 @@ def now_utc() -> datetime:
 
 def migrate_state(settings: Settings) -> None:
     """Bring the state database, what compaction keeps in it too, to the head revisions. Blocks."""
-    engine = open_engine(settings.state_database_url, write=True)
+    engine = _engine(settings, Purpose.MIGRATION)
     try:
         migrate(engine)
         compaction.migrate(engine)
@@ -133,12 +134,14 @@ async def open_resources(
     to it (`with_intake`). `chores` are handlers of further kinds of tasks.
     """
     async with AsyncExitStack() as stack:
-        engine = open_engine(settings.state_database_url, write=True)
+        engine = _engine(settings, Purpose.LEASE)
         stack.callback(engine.dispose)
         refuse_transaction_pooling(engine)
         _check_schema(engine)
         database = Database.open(
-            settings.state_database_url, reader_count=READER_COUNT if with_readers else TURN_READER_COUNT
+            settings.state_database_url,
+            reader_count=READER_COUNT if with_readers else TURN_READER_COUNT,
+            limits=settings.limits,
         )
         stack.push_async_callback(database.close)
         journal = Journal(database, Folds(settings.folds_mib * 1024 * 1024))
@@ -176,7 +179,9 @@ async def open_resources(
         worker = None
         if desk.worker_id is not None:
             handlers = {**_chores(desk), **(chores or {})}
-            worker = _worker(settings, desk, desk.worker_id, engine, handlers, supervisor)
+            lively = _engine(settings, Purpose.LIVENESS)
+            stack.callback(lively.dispose)
+            worker = _worker(settings, desk, desk.worker_id, engine, lively, handlers, supervisor)
         doorbell: Doorbell = LocalDoorbell(worker)
         if redis is not None:
             doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
@@ -226,6 +231,10 @@ async def _stop(worker: Worker, doorbell: Doorbell) -> None:
         doorbell.ring_task(task_id, attempt)
 
 
+def _engine(settings: Settings, purpose: Purpose) -> Engine:
+    return open_engine(settings.state_database_url, write=True, limits=settings.limits, purpose=purpose)
+
+
 def _check_schema(engine: Engine) -> None:
     found = revision_gaps(engine)
     if found:
@@ -258,12 +267,20 @@ def _worker(
     desk: Desk,
     worker_id: str,
     engine: Engine,
+    lively: Engine,
     handlers: Mapping[str, Handler],
     supervisor: Supervisor,
 ) -> Worker:
     liveness: Liveness = (
-        FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(engine)
+        FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(lively)
     )
-    lease = Lease(engine, liveness, worker_id, ttl_s=settings.lease_ttl_s, heartbeat_s=settings.heartbeat_s)
+    lease = Lease(
+        engine,
+        liveness,
+        worker_id,
+        ttl_s=settings.lease_ttl_s,
+        heartbeat_s=settings.heartbeat_s,
+        stalled_s=lambda: desk.database.turns_stalled_s,
+    )
     chores = Chores(desk, lease, worker_id, handlers, sweep_s=settings.sweep_s, supervisor=supervisor)
     return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s), chores, supervisor)

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from app.migrating import MigrationGap, gaps
@@ -42,7 +43,10 @@ async def open_database(settings: Settings) -> AsyncIterator[Database]:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     if found := gaps(settings):
         raise MigrationGap(found)
-    database = Database.open(settings.state_database_url)
+    # A command is not a request: what it reads may take long, and nobody waits behind it.
+    long_s = settings.limits.maintenance_s
+    limits = replace(settings.limits, request_s=long_s, read_s=long_s, write_s=long_s)
+    database = Database.open(settings.state_database_url, limits=limits)
     try:
         yield database
     finally:

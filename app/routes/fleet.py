@@ -101,7 +101,8 @@ class Redrive(msgspec.Struct, forbid_unknown_fields=True):
 class Ready(msgspec.Struct, frozen=True):
     """Whether requests will be served: the database was written to and read from, and every loop of the process runs.
 
-    `reasons`: a sentence for each long-lived task of this process that ended, or that completed no round for long.
+    `reasons`: a sentence for what is the matter with each database (that of memory is not in the way of `ready`), and
+    for each long-lived task of this process that ended, or that completed no round for long.
 
     `memory`: `ok`; `without_index`, where recall has the newest rows of the database alone; or `unavailable`. Runs go
     on whatever it is, and it has no part in `ready`.
@@ -188,15 +189,21 @@ async def ready(resources: given.Resources) -> Response[Ready]:
         return state.probe(connection, name)
 
     done, has_memory = await asyncio.gather(
-        resources.readiness.ask(lambda: resources.database.write(probe)),
+        resources.readiness.ask(lambda: resources.database.write(probe), lambda: resources.database.condition),
         resources.memory_readiness.ask(partial(_has_memory, resources.wired.recollection)),
     )
     indexed: Literal["ok", "without_index"] = "ok" if resources.wired.memory.is_indexing else "without_index"
     troubles = resources.wired.supervisor.troubles()
     is_ready = done and not troubles
+    found = [resources.readiness.reason, resources.memory_readiness.reason, *troubles]
     return Response(
-        Ready(ready=is_ready, memory=indexed if has_memory else "unavailable", reasons=troubles),
+        Ready(
+            ready=is_ready,
+            memory=indexed if has_memory else "unavailable",
+            reasons=[each for each in found if each is not None],
+        ),
         status_code=200 if is_ready else 503,
+        headers={} if is_ready else {"retry-after": "1"},
     )
 
 

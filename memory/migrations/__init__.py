@@ -9,6 +9,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
+from db import Purpose
 from memory.database import open_engine
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
@@ -41,7 +42,7 @@ def migrate(url: str, revision: str = "head", within: Callable[[Engine, Change],
         else:
             command.downgrade(config, revision)
 
-    engine = open_engine(url, write=True)
+    engine = open_engine(url, write=True, purpose=Purpose.MIGRATION)
     try:
         within(engine, change)
     finally:

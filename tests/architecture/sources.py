@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The packages that make the server, as the import contract names them.
-PACKAGES = ("app", "compaction", "memory", "state", "workers")
+PACKAGES = ("app", "compaction", "db", "memory", "state", "workers")
 #: Everything that runs outside of tests.
 PROGRAMS = (*PACKAGES, "bench", "examples")
 UNTRACKED = {".git", ".venv", ".threadmark", "__pycache__"}

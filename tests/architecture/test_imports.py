@@ -35,7 +35,7 @@ def _names(lines: list[str]) -> set[str]:
 
 
 def test_the_import_contract_holds() -> None:
-    """app > workers > compaction > {state | memory}; HTTP stays in app, arq in workers (pyproject.toml has it all)."""
+    """app > workers > compaction > {state | memory} > db; HTTP in app, arq in workers (pyproject.toml has it all)."""
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
     linted = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

@@ -99,7 +99,9 @@ def bring_upon(doom: Doom) -> None:
             points: tuple[Point, ...] = ("commit",)
             if threading.current_thread().name.startswith(WRITER_THREADS) and self.total_changes != self._changes_seen:
                 points = ("commit", "write")
-            result = doom.around(points, act, sqlite3.OperationalError("disk I/O error"))
+            refused = sqlite3.OperationalError("disk I/O error")
+            refused.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
+            result = doom.around(points, act, refused)
             self._changes_seen = self.total_changes
             return result
 

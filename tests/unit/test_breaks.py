@@ -1,5 +1,6 @@
 """Turns that break off: whose fault it was, and how long the run rests."""
 
+import psycopg
 from sqlalchemy.exc import OperationalError
 
 from state import OutcomeUnknown
@@ -25,8 +26,8 @@ def test_a_cancellation_from_inside_is_a_defect_too() -> None:
 
 def test_a_database_that_is_away_is_nobodys_fault() -> None:
     """An outage of any length quarantines nothing."""
-    assert blamed(OperationalError("SELECT 1", {}, Exception("connection refused"))) is None
-    assert blamed(OutcomeUnknown("the connection broke")) is None
+    assert blamed(OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused"))) is None
+    assert blamed(OutcomeUnknown()) is None
 
 
 def test_each_rest_is_longer_up_to_a_bound_and_the_number_of_turns_has_an_end() -> None:

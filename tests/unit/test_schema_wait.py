@@ -2,6 +2,7 @@
 
 import logging
 
+import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
@@ -15,8 +16,8 @@ async def test_it_waits_and_says_each_reason_once(
     """First the database does not answer, then it lacks something, then it lacks nothing."""
     monkeypatch.setattr(schema, "POLL_S", 0.0)
     answers: list[list[str] | Exception] = [
-        OperationalError("SELECT 1", {}, Exception("connection refused\nis it running?")),
-        OperationalError("SELECT 1", {}, Exception("connection refused\nis it running?")),
+        OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),
+        OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),
         ["state is at revision None, needed is v0001"],
         ["state is at revision None, needed is v0001"],
         [],

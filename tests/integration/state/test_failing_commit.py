@@ -7,19 +7,21 @@ from typing import ClassVar
 
 import pytest
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
 
-from state import Database
+from db import Condition
+from state import Database, DatabaseAway
 
 
 class Refusing(sqlite3.Connection):
     """A connection whose next commit fails if `refusals` has an entry left; the transaction stays open then."""
 
-    refusals: ClassVar[list[str]] = []
+    refusals: ClassVar[list[int]] = []
 
     def commit(self) -> None:
         if self.in_transaction and self.refusals:
-            raise sqlite3.OperationalError(self.refusals.pop())
+            error = sqlite3.OperationalError("refused")
+            error.sqlite_errorcode = self.refusals.pop()
+            raise error
         super().commit()
 
 
@@ -34,9 +36,12 @@ def count_rows(connection: Connection) -> int:
     return int(connection.exec_driver_sql("SELECT COUNT(*) FROM mark").scalar_one())
 
 
-@pytest.mark.parametrize("why", ["disk I/O error", "database or disk is full"])
+@pytest.mark.parametrize(
+    ("why", "condition"),
+    [(sqlite3.SQLITE_IOERR_FSYNC, Condition.IO_ERROR), (sqlite3.SQLITE_FULL, Condition.DISK_FULL)],
+)
 async def test_a_refused_commit_does_not_spoil_the_next(
-    why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    why: int, condition: Condition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The writer lets the half-done transaction go; before, it held the lock, and every later write was refused too."""
     url = f"sqlite:///{tmp_path / 'state.db'}"
@@ -46,10 +51,12 @@ async def test_a_refused_commit_does_not_spoil_the_next(
         await database.write(lambda connection: write_row(connection, "first"))
         Refusing.refusals.append(why)
 
-        with pytest.raises(OperationalError, match=why):
+        with pytest.raises(DatabaseAway) as caught:
             await database.write(lambda connection: write_row(connection, "refused"))
+        assert (caught.value.condition, database.condition) == (condition, condition)
         await database.write(lambda connection: write_row(connection, "next"))
 
         assert await database.read(count_rows) == 2
+        assert database.condition is None
     finally:
         await database.close()

@@ -8,12 +8,13 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
+from db import Limits
 from state import Database, DatabaseAway, migrate, open_engine
 from tests.servers import PrivatePostgres
 from tests.waiting import wait_until
 
 LOCK_TIMEOUT_MS = 200
-RECONNECT_S = 0.3
+IMPATIENT = Limits(request_s=0.3)
 CALLER_COUNT = 20
 NOTES = "CREATE TABLE note (name text PRIMARY KEY, count bigint NOT NULL DEFAULT 0)"
 COUNT_UP = text("UPDATE note SET count = count + 1 WHERE name = :name")
@@ -28,9 +29,8 @@ def postgres() -> Iterator[PrivatePostgres]:
 
 @pytest.fixture
 def url(postgres: PrivatePostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty database with two notes; whoever waits for it or for a lock does not wait long."""
-    monkeypatch.setattr("state.engine.LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
-    monkeypatch.setattr("state.writer.RECONNECT_S", RECONNECT_S)
+    """An empty database with two notes; nobody waits long for a lock."""
+    monkeypatch.setattr("db.postgresql.LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
     with postgres.fresh_database() as url:
         engine = open_engine(url, write=True)
         migrate(engine)
@@ -55,7 +55,7 @@ def counts(connection: Connection) -> dict[str, int]:
 
 async def test_a_database_that_is_away_is_said_so_and_found_again(postgres: PrivatePostgres, url: str) -> None:
     """Reads and writes fail with DatabaseAway while it is down, and work when it is back, without a restart (F13)."""
-    database = Database.open(url)
+    database = Database.open(url, limits=IMPATIENT)
     await database.write(lambda connection: count_up(connection, "left"))
     assert await database.read(counts) == {"left": 1, "right": 0}
     await asyncio.to_thread(postgres.stop, "immediate")
@@ -110,10 +110,9 @@ async def test_writes_that_lock_each_other_are_both_done(url: str) -> None:
     await database.close()
 
 
-async def test_a_lock_that_is_held_for_long_is_waited_for_again(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lock_that_is_held_for_long_is_waited_for_again(url: str) -> None:
     """Past the lock time-out the write is tried again as long as writers wait for a database; then it says so (F15)."""
-    monkeypatch.setattr("state.writer.RECONNECT_S", 30.0)
-    database = Database.open(url)
+    database = Database.open(url, limits=Limits(request_s=30.0))
     tries: list[int] = []
 
     def patient(connection: Connection) -> None:
