@@ -24,6 +24,10 @@ GRACE_S = 1.0
 WAIT_S_MIN = 0.1
 LOCK_TIMEOUT_MS = 10_000
 IDLE_IN_TRANSACTION_MS = 60_000
+_SET_LIMITS = (
+    "SELECT set_config('statement_timeout', %s, false), set_config('lock_timeout', %s, false),"
+    " set_config('idle_in_transaction_session_timeout', %s, false)"
+)
 _INTERVAL_S = 0.1
 _PROBE_COUNT = 3
 
@@ -88,9 +92,7 @@ def prepare_session(connection: Any, limits: Limits, purpose: Purpose) -> None:
     statement_ms = ceil(limit_s * 1_000)
     # A lock is given up before the statement is cancelled: waiting for a lock is worth another attempt.
     lock_ms = min(LOCK_TIMEOUT_MS, max(1, statement_ms * 4 // 5))
-    connection.execute(f"SET statement_timeout = {statement_ms:d}")
-    connection.execute(f"SET lock_timeout = {lock_ms:d}")
-    connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS:d}")
+    connection.execute(_SET_LIMITS, (str(statement_ms), str(lock_ms), str(IDLE_IN_TRANSACTION_MS)))
 
 
 def allow_until(connection: Any, until: float | None) -> None:
