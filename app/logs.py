@@ -8,16 +8,29 @@ import json
 import logging
 import re
 from collections.abc import MutableMapping
+from contextvars import ContextVar
 from typing import Any, TextIO
 
 import structlog
 
-__all__ = ["configure", "line_of"]
+__all__ = ["configure", "line_of", "mark_cut"]
 
 #: Libraries that tell every request or migration at level info.
 _TALKATIVE = ("alembic", "arq", "httpcore2", "httpx", "httpx2", "openai")
 # A second net: nothing logs keys, but a traceback may quote whatever a library put into its message.
 _SECRETS = re.compile(r"(tm_[0-9a-f]{16}_)[0-9a-f]{64}|(sk-)[A-Za-z0-9_-]{8,}|(://[^/\s:@\"]{0,64}:)[^/\s@\"]+(?=@)")
+
+
+_is_cut: ContextVar[bool] = ContextVar("cut on purpose", default=False)
+
+
+def mark_cut() -> None:
+    """The answer of this task is not finished, and that is meant: its server need not complain."""
+    _is_cut.set(True)
+
+
+def _unless_cut(record: logging.LogRecord) -> bool:
+    return not (_is_cut.get() and "without completing response" in record.msg)
 
 
 def configure(level: str, stream: TextIO) -> None:
@@ -38,6 +51,7 @@ def configure(level: str, stream: TextIO) -> None:
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)
+    logging.getLogger("uvicorn.error").addFilter(_unless_cut)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())

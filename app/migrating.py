@@ -8,6 +8,7 @@ import app.migrations
 import compaction
 import state
 from db import Purpose
+from workers.data_dir import make_data_dir
 from workers.memory_side import memory_gaps, migrate_memory
 from workers.settings import Settings
 from workers.wiring import migrate_state
@@ -43,7 +44,7 @@ def migrate_for_start(settings: Settings) -> None:
 
 
 def _migrate_state(settings: Settings) -> None:
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     migrate_state(settings)
     engine = state.open_engine(
         settings.state_database_url, write=True, limits=settings.limits, purpose=Purpose.MIGRATION

@@ -28,13 +28,18 @@ class ServerIndex:
         name = self._prefix + space
         if not await _answered(self._client.collection_exists(name)):
             sparse = models.SparseVectorParams(modifier=models.Modifier.IDF)
-            await _answered(
-                self._client.create_collection(
-                    name,
-                    vectors_config={"dense": models.VectorParams(size=dimension, distance=models.Distance.DOT)},
-                    sparse_vectors_config={"text": sparse, "context": sparse},
+            try:
+                await _answered(
+                    self._client.create_collection(
+                        name,
+                        vectors_config={"dense": models.VectorParams(size=dimension, distance=models.Distance.DOT)},
+                        sparse_vectors_config={"text": sparse, "context": sparse},
+                    )
                 )
-            )
+            except IndexUnavailable:
+                # Of several processes that start at once one makes it, and the others are refused.
+                if not await _answered(self._client.collection_exists(name)):
+                    raise
             await _answered(
                 self._client.create_payload_index(name, "tags", field_schema=models.PayloadSchemaType.KEYWORD)
             )

@@ -12,7 +12,7 @@ from memory.index import Index
 from memory.indexer import Indexer, dimension_of, embedded
 from memory.materials import page
 from memory.outbox import enqueue_again, pending_count
-from memory.spaces import Space, SpaceStatus, advance, begin, forget, live, swap
+from memory.spaces import Space, SpaceStatus, advance, begin, forget, live, serving_or_begin, swap
 
 __all__ = ["Agreement", "Rebuild"]
 
@@ -56,7 +56,7 @@ class Rebuild:
         """Have a space that answers, and what it lost filled in: a new deployment, or an index that was thrown away."""
         space = await self.serving()
         if space is None:
-            space = await self._database.write(lambda c: begin(c, space_name(self._embedder), now))
+            space = await self._database.write(lambda c: serving_or_begin(c, space_name(self._embedder), now))
         await self._index.open(space.name, dimension_of(space.name))
         if await self._index.count(space.name) == 0:
             await self._fill(Space(name=space.name, status=space.status, built_to=0))

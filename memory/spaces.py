@@ -38,6 +38,12 @@ def live(connection: Connection) -> list[Space]:
     return sorted(spaces, key=lambda each: each.status is not SpaceStatus.SERVING)
 
 
+def serving_or_begin(connection: Connection, base: str, now: int) -> Space:
+    """The space that serves; a new one where none does. Of several processes that start at once one makes it."""
+    found = next((each for each in live(connection) if each.status is SpaceStatus.SERVING), None)
+    return found or begin(connection, base, now)
+
+
 def begin(connection: Connection, base: str, now: int) -> Space:
     """A new space of that base name, to be filled. It serves at once when there is none that does."""
     taken = {each.name for each in live(connection)}

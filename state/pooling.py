@@ -17,24 +17,25 @@ _PID = "SELECT pg_backend_pid()"
 
 
 class SessionsNotKept(RuntimeError):
-    """The address leads to a pooler in transaction mode; nothing was started."""
+    """The address leads to a pooler in transaction mode; nothing was started. `which`: `state` or `memory`."""
 
-    def __init__(self) -> None:
+    def __init__(self, which: str = "state") -> None:
         super().__init__(
-            "the state database answers through a pooler that does not keep sessions (PgBouncer in transaction"
-            " or statement mode); point THREADMARK_STATE_DATABASE_URL at PostgreSQL itself or at a pool in session mode"
+            f"the {which} database answers through a pooler that does not keep sessions (PgBouncer in transaction or"
+            f" statement mode); point THREADMARK_{which.upper()}_DATABASE_URL at PostgreSQL itself or at a pool in"
+            " session mode"
         )
 
 
-def refuse_transaction_pooling(engine: Engine) -> None:
-    """Raise SessionsNotKept where sessions are not kept. Blocks; does nothing on SQLite."""
+def refuse_transaction_pooling(engine: Engine, which: str = "state") -> None:
+    """Raise SessionsNotKept, for the database `which`, where sessions are not kept. Blocks; does nothing on SQLite."""
     if engine.dialect.name == "sqlite":
         return
     try:
-        _refuse(engine)
+        _refuse(engine, which)
     except OperationalError as error:
         if is_without_transactions(error):
-            raise SessionsNotKept from error
+            raise SessionsNotKept(which) from error
         raise
 
 
@@ -43,7 +44,7 @@ def is_without_transactions(error: OperationalError) -> bool:
     return isinstance(error.orig, ProtocolViolation)
 
 
-def _refuse(engine: Engine) -> None:
+def _refuse(engine: Engine, which: str) -> None:
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as one:
         if _is_direct(one):
             return
@@ -52,7 +53,7 @@ def _refuse(engine: Engine) -> None:
                 mine = _pid(one)
                 theirs = _pid(other)  # in a transaction, which keeps its session from others until the rollback
                 if mine == theirs or _pid(one) != mine:
-                    raise SessionsNotKept
+                    raise SessionsNotKept(which)
                 other.rollback()
 
 

@@ -18,6 +18,7 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
+from workers.data_dir import make_data_dir
 from workers.heap import settle_heap
 from workers.pools import UPKEEP
 from workers.redis_intake import ARQ_OPTIONS
@@ -47,7 +48,7 @@ def _redis_settings() -> RedisSettings:
 
 async def _start(ctx: dict[Any, Any]) -> None:
     settings = Settings.from_environment(os.environ)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     await UPKEEP.run(partial(await_schema, partial(state_gaps, settings)))
     stack = AsyncExitStack()
     resources = await when_reachable(

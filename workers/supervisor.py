@@ -142,11 +142,15 @@ class Supervisor:
         task.add_done_callback(lambda ended: self._ended(loop, ended))
         return loop
 
-    async def stop(self, *loops: Loop, patience_s: float = 0.0) -> None:
-        """End the loops: their bodies may return by themselves for `patience_s` seconds, and are cancelled then."""
+    def dismiss(self, *loops: Loop) -> None:
+        """These may return from now on: somebody is about to stop them."""
         for loop in loops:
             if loop in self._stops:
                 self._stops[loop].set()
+
+    async def stop(self, *loops: Loop, patience_s: float = 0.0) -> None:
+        """End the loops: their bodies may return by themselves for `patience_s` seconds, and are cancelled then."""
+        self.dismiss(*loops)
         pending = {self._tasks[loop] for loop in loops if loop in self._tasks}
         if patience_s and pending:
             _, pending = await asyncio.wait(pending, timeout=patience_s)

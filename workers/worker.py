@@ -152,6 +152,8 @@ class Worker:
 
         Returns the runs that were let go, each with the number of its next turn: whoever hears of them goes on.
         """
+        # First: a sweep that sees the flag ends while others are still being stopped.
+        self._supervisor.dismiss(*self._loops)
         self._stopping = True
         self._bell.set()
         # What waits for a database that is away would hold the stop up for as long as writers wait.

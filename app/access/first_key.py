@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from app.access.key import DEFAULT_TENANT, Token
 from app.access.scopes import Scope
-from app.access.store import add_key, count_keys
+from app.access.store import add_key, count_keys, find_key, take_turn
 from state import Database
 
 __all__ = ["FIRST_KEY_FILE", "make_first_key"]
@@ -31,8 +31,11 @@ async def make_first_key(database: Database, data_dir: Path, now: datetime) -> P
         return None
     path = data_dir / FIRST_KEY_FILE
     token = token_in(path) or _written(path)
-    is_first = await database.write(partial(_add_if_first, token=token, now=now))
-    return path if is_first else None
+    owner = await database.write(partial(_add_if_first, token=token, now=now))
+    if owner is None and token_in(path) == token:
+        # Another process, with a directory of its own, was first: this token opens nothing, and its file would mislead.
+        path.unlink(missing_ok=True)
+    return path if owner else None
 
 
 def token_in(path: Path) -> Token | None:
@@ -64,9 +67,11 @@ def _written(path: Path) -> Token:
     return token
 
 
-def _add_if_first(connection: Connection, token: Token, now: datetime) -> bool:
+def _add_if_first(connection: Connection, token: Token, now: datetime) -> bool | None:
+    """Whether this made the first key: False where the token has its row already, None where other keys are there."""
+    take_turn(connection)
     if count_keys(connection):
-        return False
+        return None if find_key(connection, token.key_id) is None else False
     scopes = frozenset({Scope.OPERATOR})
     add_key(connection, token, tenant_id=DEFAULT_TENANT, label=_LABEL, scopes=scopes, now=now)
     return True

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, or_, select, update
+from sqlalchemy import Connection, func, insert, or_, select, text, update
 
 from app.access import tables
 from app.access.key import ApiKey, Token
@@ -22,11 +22,14 @@ __all__ = [
     "find_key",
     "list_keys",
     "revoke_key",
+    "take_turn",
     "touch_key",
 ]
 
 #: `last_used_at` is written once in this time, so that reading costs no commit.
 TOUCH_S = 60
+#: The advisory lock of whoever makes the first key; any number does that nothing else in the database uses.
+_FIRST_KEY = 5_190_337_284_611_905
 
 _KEYS = tables.api_key
 _COLUMNS = _KEYS.c
@@ -111,6 +114,12 @@ def touch_key(connection: Connection, key_id: str, now: datetime) -> None:
     """Note that the key was used; once in TOUCH_S, however many processes saw it used."""
     long_ago = or_(_COLUMNS.last_used_at.is_(None), _COLUMNS.last_used_at <= to_us(now) - TOUCH_S * 1_000_000)
     connection.execute(update(_KEYS).where(_COLUMNS.key_id == key_id, long_ago).values(last_used_at=to_us(now)))
+
+
+def take_turn(connection: Connection) -> None:
+    """Wait for others that are about to make the first key, until the end of the transaction. SQLite has one writer."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _FIRST_KEY})
 
 
 def count_keys(connection: Connection) -> int:

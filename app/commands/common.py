@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from app.migrating import MigrationGap, gaps
 from state import Database
+from workers.data_dir import make_data_dir
 from workers.settings import Settings
 
 __all__ = ["Commands", "command", "environment_of", "open_database", "settings_of"]
@@ -40,7 +41,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncIterator[Database]:
     """The state database. Raises MigrationGap where it was never migrated to what this code needs."""
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     if found := gaps(settings):
         raise MigrationGap(found)
     # A command is not a request: what it reads may take long, and nobody waits behind it.

@@ -1,9 +1,7 @@
 """`threadmark doctor`: would a start succeed? Looks, changes nothing, and says how to mend what it finds."""
 
 import argparse
-import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,9 +10,11 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 import state
-from app.access.first_key import FIRST_KEY_FILE
-from app.access.store import has_operator
+from app.access.first_key import FIRST_KEY_FILE, token_in
+from app.access.store import find_key, has_operator
+from app.commands import doctor_parts
 from app.commands.common import Commands, command, environment_of
+from app.commands.doctor_parts import OTHERS, Finding, database_error
 from app.migrating import gaps
 from app.serving import CannotListen, listen
 from workers.agents import load_registry
@@ -24,20 +24,14 @@ from workers.settings import Settings, SettingsRefused
 
 __all__ = ["add_to"]
 
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a look at one thing found; not well means that a start fails, or that something is open to others."""
-
-    is_well: bool
-    what: str
-
 
 def add_to(commands: Commands) -> None:
     """Declare the command."""
-    parser = command(commands, "doctor", "Check settings, data directory, database, agents and port; change nothing.")
+    parser = command(
+        commands,
+        "doctor",
+        "Check settings, data directory, servers, agents and port; change nothing.",
+    )
     parser.add_argument("--host", help="instead of HOST")
     parser.add_argument("--port", help="instead of PORT")
     parser.set_defaults(run=_run)
@@ -60,7 +54,18 @@ def _examine(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(False, str(error))
         return
     yield Finding(True, "the settings are well")
-    looks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (_data_dir, _key_file, _database, _agents, _port)
+    looks: tuple[Callable[[Settings], Iterator[Finding]], ...] = (
+        doctor_parts.data_dir,
+        doctor_parts.disk,
+        _key_file,
+        _database,
+        doctor_parts.memory_database,
+        doctor_parts.redis,
+        doctor_parts.index,
+        doctor_parts.model,
+        _agents,
+        _port,
+    )
     for look in looks:
         yield from look(settings)
 
@@ -74,19 +79,9 @@ def _unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield Finding(True, f"{name} is set and means nothing" + (f"; is it {near[0]}?" if near else ""))
 
 
-def _data_dir(settings: Settings) -> Iterator[Finding]:
-    path = settings.data_dir
-    if not path.exists():
-        yield Finding(True, f"the data directory {path} will be made by the first start")
-    elif path.stat().st_mode & _OTHERS:
-        yield Finding(False, f"the data directory {path} is open to other users: chmod 700 {path}")
-    else:
-        yield Finding(True, f"the data directory is {path}")
-
-
 def _key_file(settings: Settings) -> Iterator[Finding]:
     path = settings.data_dir / FIRST_KEY_FILE
-    if path.exists() and path.stat().st_mode & _OTHERS:
+    if path.exists() and path.stat().st_mode & OTHERS:
         yield Finding(False, f"the key in {path} can be read by other users: chmod 600 {path}")
 
 
@@ -105,12 +100,11 @@ def _database(settings: Settings) -> Iterator[Finding]:
     except state.SessionsNotKept as error:
         yield Finding(False, str(error))
     except SQLAlchemyError as error:
-        reason = str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
-        yield Finding(False, f"THREADMARK_STATE_DATABASE_URL: the database does not answer as it should: {reason}")
+        yield Finding(False, database_error("THREADMARK_STATE_DATABASE_URL", error))
 
 
 def _sessions(settings: Settings) -> None:
-    engine = state.open_engine(settings.state_database_url, write=False)
+    engine = state.open_engine(settings.state_database_url, write=False, limits=settings.limits)
     try:
         state.refuse_transaction_pooling(engine)
     finally:
@@ -118,12 +112,16 @@ def _sessions(settings: Settings) -> None:
 
 
 def _operator(settings: Settings) -> Iterator[Finding]:
-    engine = state.open_engine(settings.state_database_url, write=False)
+    engine = state.open_engine(settings.state_database_url, write=False, limits=settings.limits)
     try:
         with engine.connect() as connection:
             is_there = has_operator(connection, datetime.now(UTC))
+            token = token_in(settings.data_dir / FIRST_KEY_FILE)
+            is_stray = token is not None and find_key(connection, token.key_id) is None
     finally:
         engine.dispose()
+    if is_stray:
+        yield Finding(False, f"the key in {settings.data_dir / FIRST_KEY_FILE} opens nothing: remove the file")
     if not is_there:
         yield Finding(False, "no key with the scope operator lives: threadmark keys create --label … --scope operator")
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from app.commands.common import Commands, command, settings_of
 from app.migrating import MigrationGap
 from memory import Agreement, IndexUnavailable, Recollection
+from workers.data_dir import make_data_dir
 from workers.memory_side import memory_gaps, new_recollection
 from workers.settings import Settings
 from workers.wiring import now_utc
@@ -58,7 +59,7 @@ async def _reindex(arguments: argparse.Namespace) -> int:
 @asynccontextmanager
 async def _opened(settings: Settings) -> AsyncIterator[Recollection]:
     """Memory, its index owned by this command. Raises MigrationGap, IndexElsewhere."""
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     if found := memory_gaps(settings):
         raise MigrationGap(found)
     memory, owned = new_recollection(settings, now_utc)

@@ -4,6 +4,7 @@ import argparse
 
 from app.commands.common import Commands, command, settings_of
 from app.migrating import all_gaps, migrate_all
+from workers.data_dir import make_data_dir
 
 __all__ = ["add_to"]
 
@@ -15,7 +16,7 @@ def add_to(commands: Commands) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     before = all_gaps(settings)
     migrate_all(settings)
     print("\n".join(f"migrated: {gap}" for gap in before) or "nothing to do: both databases are up to date")

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import shlex
+import signal
 import socket
 import sys
 from contextlib import AsyncExitStack
@@ -15,12 +16,13 @@ import uvloop
 from app import logs
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
 from app.commands.common import Commands, command, settings_of
-from app.ending import until_ended
+from app.ending import unless, until_ended
 from app.factory import create_app
 from app.migrating import gaps, migrate_for_start
 from app.resources import Resources
 from app.serving import Server, listen, url_of
 from app.version import VERSION
+from workers.data_dir import make_data_dir
 from workers.heap import settle_heap
 from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
@@ -51,23 +53,32 @@ def _prepare(settings: Settings) -> None:
     if settings.state_database_url.startswith("sqlite"):
         migrate_for_start(settings)
         return
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     await_schema(partial(gaps, settings))
 
 
 async def _serve(settings: Settings, listening: socket.socket) -> int:
     """Serve until a signal comes (0), or until a long-lived task of the process ends unasked (1)."""
+    stopping = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, stopping.set)
     async with AsyncExitStack() as stack:
-        wired = await when_reachable(
+        opening = when_reachable(
             lambda: stack.enter_async_context(open_resources(settings, with_worker=settings.serves_with_worker))
         )
-        resources = Resources(wired=wired)
+        # The database may be away while it starts: a stop that comes then is not waited with until it is back.
+        wired = await unless(stopping, opening)
+        if wired is None:
+            return 0
+        resources = Resources(wired=wired, stopping=stopping)
         first_key = await when_reachable(lambda: make_first_key(wired.database, settings.data_dir, wired.now()))
         url, key_file = url_of(listening), settings.data_dir / FIRST_KEY_FILE
         agent = next((agent.name for agent in wired.registry), None) if settings.serves_with_worker else None
         announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)
         server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
         settle_heap()
+        if stopping.is_set():
+            return 0
         serving = asyncio.create_task(server.serve(sockets=[listening]), name="server")
         # A server that ends by itself is over like one that was told to.
         serving.add_done_callback(lambda _ended: resources.stopping.set())

@@ -14,6 +14,7 @@ from app.commands.common import Commands, command, settings_of
 from app.ending import unless, until_ended
 from app.migrating import gaps
 from app.worker_health import serve_health
+from workers.data_dir import make_data_dir
 from workers.heap import settle_heap
 from workers.schema import await_schema, when_reachable
 from workers.settings import Settings
@@ -30,7 +31,7 @@ def add_to(commands: Commands) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     settings = settings_of(arguments)
     logs.configure(settings.log_level, sys.stderr)
-    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_data_dir(settings.data_dir)
     await_schema(partial(gaps, settings))
     return uvloop.run(_work(settings))
 

@@ -14,6 +14,7 @@ from litestar.enums import MediaType
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
+from app.logs import mark_cut
 from app.problem import MEDIA_TYPE
 from app.resources import Resources
 
@@ -85,6 +86,7 @@ class LiveResponse(Response[None]):
                 await self._on_gone()
         else:
             dismissed.result()
+            mark_cut()
 
 
 def whole_or_cut(resources: Resources, chunks: Chunks, *, media_type: str = MEDIA_TYPE) -> LiveResponse:

@@ -47,7 +47,7 @@ def test_a_run_has_one_trace_id_everywhere() -> None:
 def test_nothing_is_imported_where_tracing_is_off() -> None:
     """The extra need not be installed, and a start does not pay for it."""
     code = (
-        "import sys, app.cli\n"
+        "import sys, app.command_line\n"
         "from workers.settings import Settings\nfrom workers.tracing import tracer_of\n"
         "assert tracer_of(Settings.from_environment({})) is None\n"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"

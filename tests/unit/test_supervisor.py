@@ -143,6 +143,22 @@ async def test_a_loop_that_was_asked_to_stop_is_no_failure() -> None:
     assert [each for each in asyncio.all_tasks() if each.get_name() in ("returns", "hangs", "fails")] == []
 
 
+async def test_a_loop_that_is_about_to_be_stopped_may_end_first() -> None:
+    """A stop takes its turn with several loops; one that has seen the flag by then has not ended unasked."""
+    supervisor, is_over = Supervisor(), asyncio.Event()
+
+    async def body(_: Loop) -> None:
+        await is_over.wait()
+
+    loop = supervisor.start("sweep", body)
+    supervisor.dismiss(loop)
+    is_over.set()
+    await wait_until(supervisor._tasks[loop].done, description="its end")
+    await supervisor.stop(loop)
+
+    assert supervisor.failure is None
+
+
 async def test_a_loop_without_a_round_for_too_long_is_stale() -> None:
     """The bound counts from the start, and then from each round; one without a bound waits for events."""
     clock = Clock()

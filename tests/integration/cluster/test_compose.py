@@ -27,8 +27,10 @@ ROOT = Path(__file__).parents[3]
 FILE = ROOT / "compose.yaml"
 OURS = {"migrate", "app", "workers"}
 PINNED = re.compile(r"[a-z0-9./-]+:v?[0-9][A-Za-z0-9.-]*")
-#: ${NAME:-default}, as far as the file goes; no variable is set.
+#: ${NAME:-default}, as far as the file goes; of the variables that are required (${NAME:?why}) one is set.
 VARIABLE = re.compile(r"\$\{[A-Z_]+:-([^}]*)\}")
+REQUIRED = re.compile(r"\$\{([A-Z_]+):\?[^}]+\}")
+PASSWORD = "a1b2c3"
 COMMAND_S_MAX = 60.0
 
 
@@ -47,7 +49,7 @@ def interpolated(node: Any) -> Any:
         case list():
             return [interpolated(value) for value in node]
         case str():
-            return VARIABLE.sub(r"\1", node)
+            return VARIABLE.sub(r"\1", REQUIRED.sub(PASSWORD, node))
         case _:
             return node
 
@@ -190,6 +192,15 @@ def test_every_part_of_a_deployment_is_there(services: dict[str, dict[str, Any]]
     assert all(port.startswith("127.0.0.1:") for port in services["proxy"]["ports"])
 
 
+def test_no_password_has_a_default() -> None:
+    """Whoever sets none is told so by Compose, and gets no deployment that everybody can open."""
+    text = FILE.read_text()
+
+    assert set(REQUIRED.findall(text)) == {"POSTGRES_PASSWORD"}
+    assert [name for name in re.findall(r"\$\{([A-Z_]*(?:PASSWORD|SECRET)[A-Z_]*):-", text)] == []
+    assert re.findall(r"(?i)password\w*\s*[:=]\s*[a-z0-9]+\s*$", text, flags=re.M) == []
+
+
 def test_images_of_others_are_pinned(services: dict[str, dict[str, Any]]) -> None:
     """A deployment that is made again is the same one."""
     images = {name: service["image"] for name, service in services.items() if name not in OURS}
@@ -217,7 +228,11 @@ def test_docker_accepts_the_file() -> None:
     if docker is None or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("there is no `docker compose` here")
     checked = subprocess.run(
-        [docker, "compose", "--file", str(FILE), "config", "--quiet"], capture_output=True, text=True, check=False
+        [docker, "compose", "--file", str(FILE), "config", "--quiet"],
+        env={**os.environ, "POSTGRES_PASSWORD": PASSWORD},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert checked.returncode == 0, checked.stderr

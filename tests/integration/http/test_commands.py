@@ -190,7 +190,7 @@ def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(
     assert code == 1
     assert "THREADMARK_HEARTBEET_S is set and means nothing; is it THREADMARK_HEARTBEAT_S?" in out
     wrong = [line for line in out.splitlines() if line.startswith("!!  ")]
-    expected = ["chmod 700", "chmod 600", "threadmark migrate", "THREADMARK_AGENTS", "is taken"]
+    expected = ["chmod 700", "chmod 600", "chmod 600", "threadmark migrate", "THREADMARK_AGENTS", "is taken"]
     assert expected == [words for words, line in zip(expected, wrong, strict=True) if words in line]
 
 

@@ -1,0 +1,144 @@
+"""What `threadmark doctor` looks at beside settings, state database and agents: each look changes nothing."""
+
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from redis import Redis
+from redis.exceptions import RedisError
+from sqlalchemy import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+import state
+from db import is_sqlite
+from workers.data_dir import writable_gap
+from workers.memory_side import memory_gaps
+from workers.setting_values import shown_url
+from workers.setting_variables import OFFLINE_MODEL
+from workers.settings import Settings
+
+__all__ = ["OTHERS", "Finding", "data_dir", "database_error", "disk", "index", "memory_database", "model", "redis"]
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+#: Less than this is filled by logs and journals within a day or so of ordinary use.
+FREE_BYTES_MIN = 512 * 2**20
+TIMEOUT_S = 5.0
+_OPENAI_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a look at one thing found; not well means that a start fails, or that something is open to others."""
+
+    is_well: bool
+    what: str
+
+
+def data_dir(settings: Settings) -> Iterator[Finding]:
+    """Whether it can be written, and by its owner alone."""
+    path = settings.data_dir
+    if (gap := writable_gap(path)) is not None:
+        yield Finding(False, gap)
+    elif not path.exists():
+        yield Finding(True, f"the data directory {path} will be made by the first start")
+    elif path.stat().st_mode & OTHERS:
+        yield Finding(False, f"the data directory {path} is open to other users: chmod 700 {path}")
+    else:
+        yield Finding(True, f"the data directory is {path}")
+    for url in (settings.state_database_url, settings.memory_database_url):
+        file = Path(make_url(url).database or "") if is_sqlite(url) else None
+        if file is not None and file.exists() and file.stat().st_mode & OTHERS:
+            yield Finding(False, f"the database {file} can be read by other users: chmod 600 {file}")
+
+
+def disk(settings: Settings) -> Iterator[Finding]:
+    """Whether there is room where this process writes."""
+    folders = {settings.data_dir}
+    folders |= {
+        Path(make_url(url).database or "").absolute().parent
+        for url in (settings.state_database_url, settings.memory_database_url)
+        if is_sqlite(url)
+    }
+    for folder in sorted(folders):
+        existing = next(each for each in (folder, *folder.parents) if each.exists())
+        free = shutil.disk_usage(existing).free
+        yield Finding(free >= FREE_BYTES_MIN, f"{free // 2**20} MiB are free on the disk of {folder}")
+
+
+def memory_database(settings: Settings) -> Iterator[Finding]:
+    """Whether it answers, keeps sessions, and is at the revision that this version needs."""
+    url = make_url(settings.memory_database_url)
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+        yield Finding(True, "the memory database will be made by the first start")
+        return
+    engine = state.open_engine(settings.memory_database_url, write=False, limits=settings.limits)
+    try:
+        state.refuse_transaction_pooling(engine, "memory")
+        if found := memory_gaps(settings):
+            yield Finding(False, f"the memory database is behind: {'; '.join(found)}: run `threadmark migrate`")
+        else:
+            yield Finding(True, "the memory database is at the revision this version needs")
+    except state.SessionsNotKept as error:
+        yield Finding(False, str(error))
+    except SQLAlchemyError as error:
+        yield Finding(False, database_error("THREADMARK_MEMORY_DATABASE_URL", error))
+    finally:
+        engine.dispose()
+
+
+def redis(settings: Settings) -> Iterator[Finding]:
+    """Whether it answers."""
+    if settings.redis_url is None:
+        return
+    try:
+        with Redis.from_url(settings.redis_url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S) as client:
+            client.ping()
+    except (RedisError, OSError) as error:
+        yield Finding(False, f"THREADMARK_REDIS_URL: Redis does not answer as it should: {_line(error)}")
+    else:
+        yield Finding(True, "Redis answers")
+
+
+def index(settings: Settings) -> Iterator[Finding]:
+    """Whether the server of the memory index answers and takes the key."""
+    if settings.qdrant_url is None or settings.memory_index != "auto":
+        return
+    headers = {"api-key": settings.qdrant_api_key} if settings.qdrant_api_key else {}
+    yield _asked("THREADMARK_QDRANT_URL", "Qdrant", f"{settings.qdrant_url}/collections", headers)
+
+
+def model(settings: Settings) -> Iterator[Finding]:
+    """Whether the server of the model answers and takes the key. It is asked for its models, and costs nothing."""
+    if settings.model == OFFLINE_MODEL:
+        return
+    headers = {"authorization": f"Bearer {settings.openai_api_key}"} if settings.openai_api_key else {}
+    variable = "OPENAI_BASE_URL" if settings.openai_base_url else "OPENAI_API_KEY"
+    url = f"{settings.openai_base_url or _OPENAI_URL}/models"
+    yield _asked(variable, "the model's server", url, headers, is_optional=True)
+
+
+def database_error(variable: str, error: SQLAlchemyError) -> str:
+    """What a database that does not answer has said, a line."""
+    reason = str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
+    return f"{variable}: the database does not answer as it should: {reason}"
+
+
+def _asked(variable: str, what: str, url: str, headers: dict[str, str], *, is_optional: bool = False) -> Finding:
+    """What a server says to a GET; one whose route `is_optional` may not know it."""
+    try:
+        status = httpx2.get(url, headers=headers, timeout=TIMEOUT_S).status_code
+    except (httpx2.HTTPError, OSError) as error:
+        return Finding(False, f"{variable}: {what} does not answer at {shown_url(url)}: {_line(error)}")
+    if status in {httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN}:
+        return Finding(False, f"{variable}: {what} answers at {shown_url(url)} and refuses the key ({status})")
+    is_well = status < httpx2.codes.BAD_REQUEST or (is_optional and status == httpx2.codes.NOT_FOUND)
+    return Finding(
+        is_well, f"{what} answers" if is_well else f"{variable}: {what} answered {status} at {shown_url(url)}"
+    )
+
+
+def _line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
