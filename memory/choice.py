@@ -5,6 +5,7 @@ from pathlib import Path
 from openai import AsyncOpenAI
 from sqlalchemy import make_url
 
+from db import DEFAULT_LIMITS, Limits
 from memory.claim import FileClaim, SessionClaim
 from memory.embedder import Embedder
 from memory.embedders import MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder, minilm, wordllama
@@ -19,12 +20,12 @@ ENDPOINT_TIMEOUT_S = 30.0
 ENDPOINT_RETRY_COUNT_MAX = 2
 
 
-def owned_index(index: Index, database_url: str) -> ClaimedIndex:
+def owned_index(index: Index, database_url: str, limits: Limits = DEFAULT_LIMITS) -> ClaimedIndex:
     """`index` for the one process over the memory database that gets the claim to it."""
     url = make_url(database_url)
     if url.get_backend_name() == "sqlite":
         return ClaimedIndex(index, FileClaim(Path(f"{url.database}.index-owner")))
-    return ClaimedIndex(index, SessionClaim(database_url))
+    return ClaimedIndex(index, SessionClaim(database_url, limits))
 
 
 def server_index(url: str, api_key: str | None) -> Index:

@@ -12,7 +12,7 @@ from typing import Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from db import Purpose
+from db import DEFAULT_LIMITS, Limits, Purpose
 from memory.database import open_engine
 
 __all__ = ["Claim", "FileClaim", "SessionClaim"]
@@ -67,8 +67,8 @@ class FileClaim:
 class SessionClaim:
     """An advisory lock in a session of PostgreSQL, which the server lets go with the connection."""
 
-    def __init__(self, url: str) -> None:
-        self._engine = open_engine(url, write=True, purpose=Purpose.LIVENESS)
+    def __init__(self, url: str, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._engine = open_engine(url, write=True, limits=limits, purpose=Purpose.LIVENESS)
         self._connection: Connection | None = None
 
     def take(self) -> str | None:

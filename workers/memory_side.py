@@ -46,7 +46,7 @@ _LOG = logging.getLogger("threadmark.memory")
 
 def migrate_memory(settings: Settings) -> None:
     """Bring the memory database to the head revision. Blocks."""
-    migrate(settings.memory_database_url, within=change_schema)
+    migrate(settings.memory_database_url, within=change_schema, limits=settings.limits)
 
 
 def memory_gaps(settings: Settings) -> list[str]:
@@ -75,7 +75,7 @@ def _index(settings: Settings) -> tuple[Index, ClaimedIndex | None]:
     embedded: Index = (
         MemoryIndex() if settings.memory_index == "memory" else EdgeIndex(settings.data_dir / INDEX_FOLDER)
     )
-    owned = owned_index(embedded, settings.memory_database_url)
+    owned = owned_index(embedded, settings.memory_database_url, settings.limits)
     return owned, owned
 
 

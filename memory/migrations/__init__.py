@@ -9,7 +9,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
-from db import Purpose
+from db import DEFAULT_LIMITS, Limits, Purpose
 from memory.database import open_engine
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
@@ -24,7 +24,12 @@ def _at_once(engine: Engine, change: Change) -> None:
         change(connection)
 
 
-def migrate(url: str, revision: str = "head", within: Callable[[Engine, Change], None] = _at_once) -> None:
+def migrate(
+    url: str,
+    revision: str = "head",
+    within: Callable[[Engine, Change], None] = _at_once,
+    limits: Limits = DEFAULT_LIMITS,
+) -> None:
     """Bring the database at `url` to `revision` (`base` for none), up or down, in one transaction.
 
     One that a newer version has migrated is left as it is by `head`. `within` runs the change in the transaction:
@@ -42,7 +47,7 @@ def migrate(url: str, revision: str = "head", within: Callable[[Engine, Change],
         else:
             command.downgrade(config, revision)
 
-    engine = open_engine(url, write=True, purpose=Purpose.MIGRATION)
+    engine = open_engine(url, write=True, limits=limits, purpose=Purpose.MIGRATION)
     try:
         within(engine, change)
     finally:

@@ -9,16 +9,21 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
-from app.access import Token
+from app.access import Token, store
 from app.access.first_key import FIRST_KEY_FILE, make_first_key
 from app.access.store import every_key
+from app.migrating import migrate_all
+from state import Database
 from tests.api import Api
 from tests.waiting import wait_until
+from workers.settings import Settings
 
 ENDED_S = 30.0
 
@@ -162,3 +167,34 @@ async def test_a_busy_server_ends_within_its_grace(tmp_path: Path) -> None:
             await wait_until(lambda: server.process.returncode is not None, description="the end", timeout_s=ENDED_S)
 
     assert server.process.returncode == 0
+
+
+async def test_first_keys_at_once_are_one_key(postgres_url: str, tmp_path: Path) -> None:
+    """Two servers with directories of their own have both seen an empty table; whoever comes second makes none."""
+    migrate_all(
+        Settings.from_environment({"THREADMARK_STATE_DATABASE_URL": postgres_url, "THREADMARK_DATA_DIR": str(tmp_path)})
+    )
+    folders = [tmp_path / name for name in ("one", "other")]
+    databases = [Database.open(postgres_url) for _ in folders]
+    for folder in folders:
+        folder.mkdir()
+    with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as holder:
+        holder.execute("SELECT pg_advisory_lock(%s)", (store._FIRST_KEY,))
+        making = [
+            asyncio.create_task(make_first_key(database, folder, datetime.now(UTC)))
+            for database, folder in zip(databases, folders, strict=True)
+        ]
+
+        async def both_wait() -> bool:
+            row = holder.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted").fetchone()
+            return row is not None and row[0] == len(folders)
+
+        await wait_until(both_wait, description="both to wait for their turn", timeout_s=30)
+        holder.execute("SELECT pg_advisory_unlock(%s)", (store._FIRST_KEY,))
+        made = await asyncio.gather(*making)
+    keys = await databases[0].read(lambda connection: every_key(connection, None))
+
+    assert len(keys) == sum(each is not None for each in made) == 1
+    assert [(folder / FIRST_KEY_FILE).exists() for folder in folders] == [each is not None for each in made]
+    for database in databases:
+        await database.close()
