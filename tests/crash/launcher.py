@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 # Before the first fork, and more than the entry needs at once: what is imported here no child imports again.
 import examples.registry  # noqa: F401
-from app import cli
+from app import cli, command_line  # noqa: F401
 from state import Message
 from tests.crash.doom import Doom, bring_upon
 from tests.crash.plan import PLAN_VARIABLE
