@@ -7,7 +7,6 @@ ended it). The child runs the entry of the command `threadmark`. PLAN_VARIABLE i
 which its kill plan is, or may appear later.
 """
 
-import asyncio
 import ctypes
 import json
 import os
@@ -21,12 +20,10 @@ from typing import Any, NoReturn
 # Before the first fork, and more than the entry needs at once: what is imported here no child imports again.
 import examples.registry  # noqa: F401
 from app import cli, command_line  # noqa: F401
-from state import Message
 from tests.crash.doom import Doom, bring_upon
 from tests.crash.plan import PLAN_VARIABLE
 from tests.launch import PR_SET_PDEATHSIG
-from workers.models.choice import create_model
-from workers.models.exchange import ModelRequest
+from workers.tokens import count_tokens
 
 __all__ = ["main"]
 
@@ -35,7 +32,7 @@ READ_BYTES = 65_536
 
 def main() -> None:
     """Start what is ordered and tell what has ended, until the input ends."""
-    asyncio.run(_warm_up())
+    _warm_up()
     bell, rung = _bell_of_ends()
     names: dict[int, str] = {}
     unread = b""
@@ -57,12 +54,12 @@ def main() -> None:
                 _say({"name": order["name"], "pid": pid})
 
 
-async def _warm_up() -> None:
-    """Call a model once: what that reads and builds, the children find done."""
-    model = create_model()
-    hello = Message(id="message-1", type="human", content="hello")
-    await model.reply(ModelRequest(messages=(hello,), idempotency_key="warm-up"), lambda piece: None)
-    await model.close()
+def _warm_up() -> None:
+    """Count tokens once: what that reads and builds, the children find done.
+
+    In this thread, and not as a model would: a pool that has begun its threads has none of them in a child.
+    """
+    count_tokens("hello")
 
 
 def _bell_of_ends() -> tuple[int, int]:
