@@ -94,7 +94,7 @@ from state.instants import FAR_US, from_us, to_us
 from state.journal import Damage, Hand, Journal, read_entries, read_leaves
 from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
 from state.lineage import fork as fork_lineage
-from state.liveness import AdvisoryLocks, FileLocks, Liveness
+from state.liveness import FileLocks, Liveness
 from state.message import Message, ToolCall, Usage
 from state.migrating import Migrations
 from state.migrations import current_revision, head_revision, migrate, schema_gap
@@ -122,6 +122,7 @@ from state.runs import (
     resolve_doubt,
 )
 from state.screens import Line, numbered_run, read_lines, run_names
+from state.session_locks import AdvisoryLocks, HostLocks
 from state.start import Start
 from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
 from state.thread_state import Call, Execution, Node, Position, Said, ThreadState
@@ -177,6 +178,7 @@ __all__ = [
     "Hand",
     "Held",
     "History",
+    "HostLocks",
     "Inbox",
     "Journal",
     "JournalDamaged",

@@ -1,22 +1,17 @@
 """Who is dead, known at once: a worker holds a lock that falls when its process does.
 
-On SQLite a file lock, which the kernel lets go; on PostgreSQL a session advisory lock, which the server lets go when
-the connection breaks. Both only speed things up: the lease decides.
+A file lock falls exactly when its process is gone: it is believed at once, on SQLite and among the workers of one
+machine. On PostgreSQL each worker also holds a session advisory lock, which falls when the connection breaks; that is
+a death only by the rules of `state.fallen_locks`. Both only speed things up: the lease decides.
 """
 
 import fcntl
-import hashlib
 import os
 import re
 from pathlib import Path
 from typing import Protocol
 
-from sqlalchemy import Connection, Engine, select, text
-from sqlalchemy.exc import DBAPIError
-
-from state import tables
-
-__all__ = ["AdvisoryLocks", "FileLocks", "Liveness"]
+__all__ = ["FileLocks", "Liveness"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}\.lock")
 
@@ -29,6 +24,12 @@ class Liveness(Protocol):
 
     def refresh(self, worker_id: str) -> None:
         """Show it again if the sign was lost; called with every heartbeat."""
+
+    def is_lost(self) -> bool:
+        """Whether the sign was lost, as far as this process can see without asking anybody."""
+
+    def is_unsure(self) -> bool:
+        """Whether `dead` waits for somebody's grace to end and should be asked again soon."""
 
     def release(self, worker_id: str) -> None:
         """Stop showing it."""
@@ -60,6 +61,14 @@ class FileLocks:
     def refresh(self, worker_id: str) -> None:
         """A file lock is not lost while the process lives."""
 
+    def is_lost(self) -> bool:
+        """Never: see `refresh`."""
+        return False
+
+    def is_unsure(self) -> bool:
+        """Never: a lock that can be taken belongs to a process that is gone."""
+        return False
+
     def release(self, worker_id: str) -> None:
         """Let the file go and remove it."""
         descriptor = self._held.pop(worker_id, None)
@@ -69,27 +78,33 @@ class FileLocks:
 
     def dead(self) -> list[str]:
         """Workers whose lock nobody holds any more."""
+        return [each for each, is_free in self.survey().items() if is_free]
+
+    def survey(self) -> dict[str, bool]:
+        """The other workers of this folder, and whether nobody holds their lock any more."""
         if not self._folder.is_dir():
-            return []
-        gone = []
+            return {}
+        found = {}
         for path in self._folder.iterdir():
             worker_id = path.stem
             if worker_id in self._held or not _NAME.fullmatch(path.name):
                 continue
-            if self._is_free(path):
-                gone.append(worker_id)
-        return gone
+            is_free = self._is_free(path)
+            if is_free is not None:
+                found[worker_id] = is_free
+        return found
 
     def forget(self, worker_id: str) -> None:
         """Remove the file of a worker that was buried."""
         if worker_id not in self._held:
             (self._folder / f"{worker_id}.lock").unlink(missing_ok=True)
 
-    def _is_free(self, path: Path) -> bool:
+    def _is_free(self, path: Path) -> bool | None:
+        """Whether the lock can be taken; None where there is none, or one of another user."""
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            return False
+        except (FileNotFoundError, PermissionError):
+            return None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -97,72 +112,3 @@ class FileLocks:
         finally:
             os.close(descriptor)
         return True
-
-
-#: How long after a start of PostgreSQL a missing lock means nothing; until then leases alone decide (seconds).
-SETTLE_S = 10.0
-_JUST_STARTED = "SELECT clock_timestamp() - pg_postmaster_start_time() < make_interval(secs => :settle_s)"
-
-
-class AdvisoryLocks:
-    """One session of PostgreSQL, held for the life of the worker, with an advisory lock named after it."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._connection: Connection | None = None
-
-    def hold(self, worker_id: str) -> None:
-        """Take the lock in a session of its own, which no pooler may take away (see `refuse_transaction_pooling`)."""
-        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        taken = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)}).scalar_one()
-        self._connection = connection
-        if not taken:
-            # The server has not noticed yet that this worker's former session is gone, and lets it go when it does:
-            # without a lock of its own the living would then be taken for dead. The next heartbeat tries again.
-            self.release(worker_id)
-
-    def refresh(self, worker_id: str) -> None:
-        """Take the lock again if its session was lost."""
-        connection = self._connection
-        if connection is not None:
-            try:
-                connection.execute(text("SELECT 1"))
-            except DBAPIError:
-                self.release(worker_id)
-            else:
-                return
-        self.hold(worker_id)
-
-    def release(self, worker_id: str) -> None:
-        """End the session."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.invalidate()
-            connection.close()
-
-    def dead(self) -> list[str]:
-        """Enrolled workers whose lock nobody holds; nobody for a while after a start of the server.
-
-        A restart breaks every session, and the living need a heartbeat to take their locks again.
-        """
-        with self._engine.connect() as connection:
-            if connection.execute(text(_JUST_STARTED), {"settle_s": SETTLE_S}).scalar_one():
-                return []
-            workers = connection.execute(select(tables.worker.c.worker_id)).scalars().all()
-            held = set(
-                connection.execute(
-                    text(
-                        "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks"
-                        " WHERE locktype = 'advisory' AND objsubid = 1"
-                    )
-                ).scalars()
-            )
-        return [worker_id for worker_id in workers if _key(worker_id) not in held]
-
-    def forget(self, worker_id: str) -> None:
-        """Nothing is left: the lock went with the session."""
-
-
-def _key(worker_id: str) -> int:
-    # 62 bits: positive as a bigint, whichever way it is put together from its two halves.
-    return int.from_bytes(hashlib.sha256(worker_id.encode()).digest()[:8], "big") >> 2

@@ -14,6 +14,8 @@ from workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["DeathWatch"]
 
+#: How soon to look again while a grace is not over (seconds).
+UNSURE_S = 0.1
 _LOG = logging.getLogger("threadmark.worker")
 
 
@@ -48,4 +50,4 @@ class DeathWatch:
                 _LOG.info("workers found dead: %s", ", ".join(dead))
                 self._on_death()
             loop.completed()
-            await asyncio.sleep(self._probe_s)
+            await asyncio.sleep(min(self._probe_s, UNSURE_S) if self._lease.is_unsure else self._probe_s)

@@ -17,6 +17,8 @@ from workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Lease", "WriterStalled"]
 
+#: How often a worker looks whether the session of its lock is still there (seconds).
+LOOK_S = 0.1
 _LOG = logging.getLogger("threadmark.lease")
 
 
@@ -105,6 +107,11 @@ class Lease:
         finally:
             self._liveness.release(self._worker_id)
 
+    @property
+    def is_unsure(self) -> bool:
+        """Whether somebody may be dead whose grace is not over: look again soon."""
+        return self._liveness.is_unsure()
+
     def bury_the_dead(self) -> list[str]:
         """End the leases of workers whose process is gone; their ids. Blocks."""
         dead = self._liveness.dead()
@@ -124,7 +131,7 @@ class Lease:
                 self._supervisor.fail("heartbeat", self._home)
 
     def _renew_until_ended(self) -> None:
-        while not self._ended.wait(self._heartbeat_s):
+        while self._pause():
             began = time.monotonic()
             try:
                 self._renew()
@@ -138,6 +145,19 @@ class Lease:
                 self._renewed_at = began
                 if self._loop is not None:
                     self._loop.completed()
+
+    def _pause(self) -> bool:
+        """Wait for the next heartbeat; False when it was the last. A sign of life that was lost is shown again at once.
+
+        The others give it half a second before they take this worker for dead.
+        """
+        until = time.monotonic() + self._heartbeat_s
+        while (left_s := until - time.monotonic()) > 0:
+            if self._ended.wait(min(left_s, LOOK_S)):
+                return False
+            if self._liveness.is_lost():
+                return True
+        return not self._ended.is_set()
 
     def _renew(self) -> None:
         if (stalled_s := self._stalled_s()) > self._ttl_s:

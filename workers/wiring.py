@@ -20,6 +20,7 @@ from state import (
     Database,
     FileLocks,
     Folds,
+    HostLocks,
     Journal,
     Liveness,
     is_sqlite,
@@ -272,7 +273,9 @@ def _worker(
     supervisor: Supervisor,
 ) -> Worker:
     liveness: Liveness = (
-        FileLocks(settings.data_dir / "workers") if is_sqlite(settings.state_database_url) else AdvisoryLocks(lively)
+        FileLocks(settings.data_dir / "workers")
+        if is_sqlite(settings.state_database_url)
+        else HostLocks.over(AdvisoryLocks(lively), settings.data_dir / "workers")
     )
     lease = Lease(
         engine,

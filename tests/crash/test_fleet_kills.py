@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from state.liveness import SETTLE_S
+from state.session_locks import SETTLE_S
 from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from state import AdvisoryLocks, enrol, liveness, migrate, open_engine
+from state import AdvisoryLocks, enrol, fallen_locks, migrate, open_engine, session_locks
 
 WORKER = "worker-1"
 
@@ -13,8 +13,9 @@ WORKER = "worker-1"
 @pytest.fixture
 def engine(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """A database in which a worker has enrolled; locks mean something from the start."""
-    monkeypatch.setattr(liveness, "SETTLE_S", 0.0)
+    monkeypatch.setattr(session_locks, "SETTLE_S", 0.0)
     engine = open_engine(postgres_url, write=True)
+    monkeypatch.setattr(fallen_locks, "GRACE_S", 0.0)
     migrate(engine)
     with engine.begin() as connection:
         enrol(connection, WORKER, 600.0, "{}")
@@ -45,3 +46,29 @@ def test_a_lock_that_a_lost_session_still_has_is_asked_for_again(engine: Engine)
 
     assert survivor.dead() == []
     worker.release(WORKER)
+
+
+def test_sessions_that_are_cut_together_are_nobodys_death(engine: Engine) -> None:
+    """The observer lost its own with them. Each sees the cut without asking the server, and takes its lock again."""
+    worker, survivor = AdvisoryLocks(engine), AdvisoryLocks(engine)
+    with engine.begin() as connection:
+        enrol(connection, "worker-2", 600.0, "{}")
+    worker.hold(WORKER)
+    survivor.hold("worker-2")
+    assert not worker.is_lost()
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    assert survivor.is_lost()
+    survivor.refresh("worker-2")
+    assert survivor.dead() == []
+
+    assert worker.is_lost()
+    worker.refresh(WORKER)
+    assert not worker.is_lost()
+    assert survivor.dead() == []
+    worker.release(WORKER)
+    survivor.release("worker-2")

@@ -174,6 +174,14 @@ class Alive:
     def release(self, worker_id: str) -> None:
         """Nothing to release."""
 
+    def is_lost(self) -> bool:
+        """Never."""
+        return False
+
+    def is_unsure(self) -> bool:
+        """Never."""
+        return False
+
     def dead(self) -> list[str]:
         """Nobody."""
         return []

@@ -1,0 +1,187 @@
+"""Locks in sessions of PostgreSQL, which fall when the connection of their worker breaks."""
+
+import hashlib
+import logging
+import select
+import time
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy import select as sql_select
+from sqlalchemy.exc import DBAPIError
+
+from state import tables
+from state.fallen_locks import FallenLocks
+from state.liveness import FileLocks
+
+__all__ = ["AdvisoryLocks", "HostLocks"]
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_LOG = logging.getLogger("threadmark.lease")
+
+#: How long after a start of PostgreSQL a missing lock means nothing; until then leases alone decide (seconds).
+SETTLE_S = 1.0
+_JUST_STARTED = "SELECT clock_timestamp() - pg_postmaster_start_time() < make_interval(secs => :settle_s)"
+
+
+class AdvisoryLocks:
+    """One session of PostgreSQL, held for the life of the worker, with an advisory lock named after it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._connection: Connection | None = None
+        self._fell_at_s: float | None = None
+        self._fallen = FallenLocks()
+
+    def hold(self, worker_id: str) -> None:
+        """Take the lock in a session of its own, which no pooler may take away (see `refuse_transaction_pooling`)."""
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        taken = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)}).scalar_one()
+        self._connection = connection
+        if not taken:
+            # The server has not noticed yet that this worker's former session is gone, and lets it go when it does:
+            # without a lock of its own the living would then be taken for dead. The next heartbeat tries again.
+            self.release(worker_id)
+
+    def refresh(self, worker_id: str) -> None:
+        """Take the lock again if its session was lost."""
+        connection = self._connection
+        if connection is not None:
+            try:
+                connection.execute(text("SELECT 1"))
+            except DBAPIError:
+                self._lost()
+            else:
+                return
+        self.hold(worker_id)
+
+    def is_lost(self) -> bool:
+        """Whether there is no session, or the server or something on the way has ended it."""
+        connection = self._connection
+        if connection is not None and not _has_ended(connection):
+            return False
+        self._lost()
+        return True
+
+    def is_unsure(self) -> bool:
+        """Whether somebody's lock is down and its grace not over."""
+        return self._fallen.has_some
+
+    def release(self, worker_id: str) -> None:
+        """End the session."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+    def dead(self) -> list[str]:
+        """Enrolled workers whose lock fell alone, and was not taken again within the grace."""
+        try:
+            missing = self._missing()
+        except DBAPIError:
+            self._fallen.unanswered()
+            raise
+        if missing is None:
+            self._fallen.unanswered()
+            return []
+        return self._fallen.judge(missing, time.monotonic(), self._fell_at_s)
+
+    def forget(self, worker_id: str) -> None:
+        """Nothing is left of the lock: it went with the session."""
+        self._fallen.forget(worker_id)
+
+    def _missing(self) -> list[str] | None:
+        """Enrolled workers whose lock nobody holds; None right after a start of the server, which broke all."""
+        with self._engine.connect() as connection:
+            if connection.execute(text(_JUST_STARTED), {"settle_s": SETTLE_S}).scalar_one():
+                return None
+            workers = connection.execute(sql_select(tables.worker.c.worker_id)).scalars().all()
+            held = set(
+                connection.execute(
+                    text(
+                        "SELECT (classid::bigint << 32) | objid::bigint FROM pg_locks"
+                        " WHERE locktype = 'advisory' AND objsubid = 1"
+                    )
+                ).scalars()
+            )
+        return [worker_id for worker_id in workers if _key(worker_id) not in held]
+
+    def _lost(self) -> None:
+        """Let the session go that was lost, and remember when: whose lock fell with it may live as well."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._fell_at_s = time.monotonic()
+            connection.invalidate()
+            connection.close()
+
+
+def _has_ended(connection: Connection) -> bool:
+    """Whether an idle session's socket has something to say: only its end comes unasked."""
+    if connection.closed or connection.invalidated:
+        return True
+    driver = connection.connection.driver_connection
+    if driver is None or driver.closed:
+        return True
+    readable, _, _ = select.select([driver.fileno()], [], [], 0)
+    return bool(readable)
+
+
+class HostLocks:
+    """Session locks between machines, and file locks among the workers of one, which share a data directory.
+
+    A file lock belongs to the kernel: it cannot be cut, and it falls with its process. So it says for certain that a
+    worker of this machine is gone, or that it lives whatever became of its session.
+    """
+
+    def __init__(self, sessions: AdvisoryLocks, files: FileLocks) -> None:
+        self._sessions, self._files = sessions, files
+
+    @classmethod
+    def over(cls, sessions: AdvisoryLocks, folder: Path) -> "HostLocks | AdvisoryLocks":
+        """With file locks in a part of `folder` that is this kernel's alone, if it can be told from others."""
+        try:
+            kernel = _BOOT_ID.read_text().strip()
+        except OSError:
+            return sessions
+        return cls(sessions, FileLocks(folder / kernel))
+
+    def hold(self, worker_id: str) -> None:
+        """Take both locks; a folder that cannot be written leaves the session's alone."""
+        try:
+            self._files.hold(worker_id)
+        except OSError:
+            _LOG.warning("no lock file can be made: deaths on this machine are noticed a little later", exc_info=True)
+        self._sessions.hold(worker_id)
+
+    def refresh(self, worker_id: str) -> None:
+        """Take the session's lock again if it was lost."""
+        self._sessions.refresh(worker_id)
+
+    def is_lost(self) -> bool:
+        """Whether the session was lost."""
+        return self._sessions.is_lost()
+
+    def is_unsure(self) -> bool:
+        """Whether somebody's grace is not over."""
+        return self._sessions.is_unsure()
+
+    def release(self, worker_id: str) -> None:
+        """Let both locks go."""
+        self._sessions.release(worker_id)
+        self._files.release(worker_id)
+
+    def dead(self) -> list[str]:
+        """Those of this machine whose process is gone, and those elsewhere whose session says so."""
+        survey = self._files.survey()
+        gone = [each for each, is_free in survey.items() if is_free]
+        return gone + [each for each in self._sessions.dead() if each not in survey]
+
+    def forget(self, worker_id: str) -> None:
+        """Remove what is left of a worker that was buried."""
+        self._sessions.forget(worker_id)
+        self._files.forget(worker_id)
+
+
+def _key(worker_id: str) -> int:
+    # 62 bits: positive as a bigint, whichever way it is put together from its two halves.
+    return int.from_bytes(hashlib.sha256(worker_id.encode()).digest()[:8], "big") >> 2
