@@ -3,12 +3,14 @@
 Never the machine's own instances: each server has its own folder, its own port and the life of the tests.
 """
 
+import contextlib
 import os
 import pwd
 import re
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
@@ -23,6 +25,8 @@ from redis.exceptions import RedisError
 from tests.daemon import Daemon, DidNotStart, Identity, PrivateServer, launched, unavailable
 
 CONNECT_TIMEOUT_S = 5
+ORPHANS_S_MAX = 5.0
+POLL_S = 0.02
 UNPRIVILEGED_USERS = ("postgres", "nobody")
 # A power cut is not under test unless a test asks for it, so by default nothing waits for the disk.
 NO_FSYNC = {"fsync": "off", "full_page_writes": "off"}
@@ -82,6 +86,19 @@ class PrivatePostgres(PrivateServer):
     def stop(self, mode: StopMode = "fast") -> None:
         """Shut down as `pg_ctl stop -m mode` does; `immediate` is a crash: recovery follows at the next start."""
         self.end(STOP_SIGNALS[mode])
+
+    def kill(self) -> None:
+        """SIGKILL to the first process; returns when its backends have noticed and are gone too."""
+        family = _children_of(self.pid)
+        self.end(signal.SIGKILL)
+        deadline = time.monotonic() + ORPHANS_S_MAX
+        # A backend that lives on holds the shared memory, and the next start is refused.
+        while any(Path(f"/proc/{pid}").exists() for pid in family):
+            if time.monotonic() > deadline:
+                for pid in family:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            time.sleep(POLL_S)
 
     def restart(self, mode: StopMode = "fast") -> None:
         """Stop, start, and return when it answers again; open connections are lost."""
@@ -212,6 +229,10 @@ def unprivileged_identity() -> Identity:
         if name in known:
             return Identity(known[name].pw_uid, known[name].pw_gid)
     return unavailable(f"root cannot run PostgreSQL, and there is no user named {' or '.join(UNPRIVILEGED_USERS)}")
+
+
+def _children_of(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def _version(folder: Path) -> tuple[int, ...]:

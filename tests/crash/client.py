@@ -8,14 +8,15 @@ from typing import Any, Self
 
 import httpx2
 
-__all__ = ["Client", "Refused"]
+__all__ = ["CONFLICT", "Client", "Refused"]
 
 ANSWER_S_MAX = 60.0
 REQUEST_S_MAX = 20.0
 RETRY_S = 0.01
 CONFLICT = 409
+BROKEN, UNAVAILABLE = 500, 503
 #: The server failed, or its database was away: asked again with the same key, it answers once.
-FAILED = (500, 503)
+FAILED = (BROKEN, UNAVAILABLE)
 
 
 class Refused(AssertionError):
@@ -32,6 +33,8 @@ class Client:
     def __init__(self, url: str, key: str) -> None:
         self._http = httpx2.AsyncClient(base_url=url, timeout=REQUEST_S_MAX, headers={"x-api-key": key}, verify=False)
         self.retry_count = 0
+        #: Answers that no fault excuses: a 500, and a 503 that does not say when to ask again.
+        self.complaints: list[str] = []
 
     async def get(self, path: str, **parameters: Any) -> Any:
         """What is there. Raises Refused."""
@@ -66,11 +69,17 @@ class Client:
                 self.lost(error)
                 is_repeated = True
             else:
+                self._judge(response)
                 if response.status_code in FAILED:
                     is_repeated = True
                 elif response.status_code != CONFLICT or "retry-after" not in response.headers:
                     return response, is_repeated
             await asyncio.sleep(RETRY_S)
+
+    def _judge(self, response: httpx2.Response) -> None:
+        is_hintless = response.status_code == UNAVAILABLE and "retry-after" not in response.headers
+        if response.status_code == BROKEN or is_hintless:
+            self.complaints.append(str(Refused(response)))
 
     async def __aenter__(self) -> Self:
         await self._http.__aenter__()

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import httpx2
 
@@ -95,9 +95,25 @@ class Fleet:
         path = self.folder / EFFECTS_FILE
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def break_database(self) -> None:
-        """Stop PostgreSQL as a crash does, and start it again; whoever was in the middle of something is cut off."""
-        self.postgres.stop("immediate")
+    @property
+    def ports(self) -> list[int]:
+        """Of each API process."""
+        return list(self._ports)
+
+    @property
+    def database_dsn(self) -> str:
+        """The address of the database as libpq reads it."""
+        return self._environment["THREADMARK_STATE_DATABASE_URL"].replace("+psycopg", "")
+
+    def break_database(self, way: Literal["stopped", "killed"] = "stopped") -> None:
+        """End PostgreSQL as a crash does, and start it again; transactions under way are cut off.
+
+        `stopped` is its own immediate shutdown, `killed` is SIGKILL to its first process.
+        """
+        if way == "killed":
+            self.postgres.kill()
+        else:
+            self.postgres.stop("immediate")
         # A transaction that was cut off counts as a death too: what was on disk by then may not be done again.
         self.deaths.append(Death(0, time.time(), len(self.effects())))
         self.postgres.start()

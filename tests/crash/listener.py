@@ -2,7 +2,8 @@
 
 It streams a run and adds every event that has an id to FILE, one JSON line each. An earlier one that was killed left
 the file; this one goes on behind its last whole line. It is killed behind the COUNT-th event that it hears (0: never),
-ends with 0 when the stream ended in order, and with 3 when it broke.
+ends with 0 when the stream ended in order, and with 3 when it broke, or the server asked it
+to come later.
 """
 
 import http.client
@@ -27,6 +28,8 @@ def main() -> int:
     try:
         connection.request("GET", path, headers={"x-api-key": key, "last-event-id": last_id})
         response = connection.getresponse()
+        if response.status == http.client.SERVICE_UNAVAILABLE and response.getheader("retry-after"):
+            return BROKEN
         if response.status != http.client.OK:
             print(f"{path}: {response.status} {response.read()!r}", file=sys.stderr)
             return 1

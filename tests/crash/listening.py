@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from tests.crash.client import Client
-from tests.crash.doomed import DoomedServer
 from tests.crash.listener import BROKEN
 from tests.daemon import Identity, launched
 
@@ -32,10 +31,11 @@ class Listening:
     """
 
     def __init__(
-        self, client: Client, server: DoomedServer, file: Path, chance: random.Random, event_count_max: int = 0
+        self, client: Client, port: int, key: str, file: Path, chance: random.Random, event_count_max: int = 0
     ) -> None:
         self._client = client
-        self._server = server
+        self._port = port
+        self._key = key
         self._file = file
         self._chance = chance
         self._event_count_max = event_count_max
@@ -52,8 +52,8 @@ class Listening:
 
     async def _listen(self, path: str) -> bool:
         """Whether the stream came to its end within this process's life."""
-        own = [sys.executable, "-I", "-S", str(LISTENER), "127.0.0.1", str(self._server.port), path]
-        own += [self._server.key, str(self._file), str(self._events_of_a_life())]
+        own = [sys.executable, "-I", "-S", str(LISTENER), "127.0.0.1", str(self._port), path]
+        own += [self._key, str(self._file), str(self._events_of_a_life())]
         process = await asyncio.create_subprocess_exec(*launched(own, Identity.own(), signal.SIGKILL))
         code = await process.wait()
         assert code in (0, BROKEN, -signal.SIGKILL), f"the listener ended with {code}"

@@ -4,9 +4,9 @@ import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
-from tests.crash.client import Client
+from tests.crash.client import CONFLICT, Client, Refused
 
 __all__ = ["Plot", "Told", "ask", "read_journal", "tell"]
 
@@ -27,7 +27,8 @@ class Plot:
     delay_ms: int = 0
     slow: str | None = None
     #: The approval comes as an answer to the wait, or as a run that resumes.
-    approve_by: Literal["answer", "resume"] = "answer"
+    #: Racing, it comes both ways at once, and either may win.
+    approve_by: Literal["answer", "resume", "racing"] = "answer"
     #: A doubt is settled by somebody who looks at the effects file, or by the tool's verifier.
     settle_by: Literal["looking", "verify"] = "looking"
 
@@ -64,16 +65,19 @@ class Told:
     verdict: dict[str, Any] = field(default_factory=dict)
 
 
-async def tell(client: Client, plot: Plot, effects: Effects) -> Told:
+async def tell(
+    client: Client, plot: Plot, effects: Effects, *, rival: Client | None = None, within_s: float = STORY_S_MAX
+) -> Told:
     """Play the conversation to its end, greet the thread once more, and collect what the API says about it.
 
-    `effects` reads the outside world: whoever settles a doubt looks there first.
+    `effects` reads the outside world: whoever settles a doubt looks there first. A `rival` is a client of another API
+    process, through which the other one of two racing answers comes.
     """
-    async with asyncio.timeout(STORY_S_MAX):
+    async with asyncio.timeout(within_s):
         thread_id, _ = await ask(client, plot)
         told = Told(plot=plot, thread_id=thread_id)
         (wait,) = await _moved(client, told, effects)
-        await _approve(client, told, wait, f"{plot.order_id}-approve")
+        await _approve(client, rival or client, told, wait, f"{plot.order_id}-approve")
         assert await _moved(client, told, effects) == []
         await _say(client, thread_id, GREETING, f"{plot.order_id}-greet")
         assert await _moved(client, told, effects) == []
@@ -94,12 +98,27 @@ async def _say(client: Client, thread_id: str, text: str, idempotency_key: str) 
     return await client.post(f"/threads/{thread_id}/runs", run, idempotency_key=idempotency_key)
 
 
-async def _approve(client: Client, told: Told, wait: dict[str, Any], idempotency_key: str) -> None:
-    if told.plot.approve_by == "answer":
-        await client.post(f"/waits/{wait['id']}/answer", {"answer": True}, idempotency_key=idempotency_key)
-        return
-    run = {"assistant_id": "refund", "command": {"resume": True}}
-    await client.post(f"/threads/{told.thread_id}/runs", run, idempotency_key=idempotency_key)
+async def _approve(client: Client, rival: Client, told: Told, wait: dict[str, Any], idempotency_key: str) -> None:
+    path, answer = f"/waits/{wait['id']}/answer", {"answer": True}
+    resume = {"assistant_id": "refund", "command": {"resume": {wait["id"]: True}}}
+    runs = f"/threads/{told.thread_id}/runs"
+    match told.plot.approve_by:
+        case "answer":
+            await client.post(path, answer, idempotency_key=idempotency_key)
+        case "resume":
+            await client.post(runs, resume, idempotency_key=idempotency_key)
+        case "racing":
+            one = client.post(path, answer, idempotency_key=f"{idempotency_key}-answer")
+            other = rival.post(runs, resume, idempotency_key=f"{idempotency_key}-resume")
+            outcomes = await asyncio.gather(one, other, return_exceptions=True)
+            lost = [each for each in outcomes if isinstance(each, BaseException)]
+            for each in lost:
+                # The question was answered by the other one, and only that may refuse this one.
+                if not isinstance(each, Refused) or each.status_code != CONFLICT:
+                    raise each
+            assert len(lost) == 1, f"of two answers to one question {2 - len(lost)} were taken"
+        case other_way:
+            assert_never(other_way)
 
 
 async def _moved(client: Client, told: Told, effects: Effects) -> list[dict[str, Any]]:

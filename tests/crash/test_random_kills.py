@@ -89,7 +89,7 @@ async def _round(server: DoomedServer, client: Client, name: str, expected: Told
     """Tell a few stories at once, killed at least once on the way or behind them; what does not hold."""
     chance, death_count = random.Random(name), len(server.deaths)
     plots = [_plot(f"{name}-{number}", chance) for number in range(STORY_COUNT)]
-    listening = Listening(client, server, server.folder / f"{name}.heard", chance, EVENT_COUNT_MAX)
+    listening = Listening(client, server.port, server.key, server.folder / f"{name}.heard", chance, EVENT_COUNT_MAX)
     first, *later = _plans(chance)
     server.plans.extend(later)
     server.plan(first)
@@ -101,7 +101,7 @@ async def _round(server: DoomedServer, client: Client, name: str, expected: Told
     await _calm(server, death_count)
 
     deaths = server.deaths[death_count:]
-    again = Listening(client, server, server.folder / f"{name}.told", chance)
+    again = Listening(client, server.port, server.key, server.folder / f"{name}.told", chance)
     told = [task.result() for task in telling]
     broken = mishearings(hearing.result(), await again.hear(thread_id, run_id), server_died=bool(deaths))
     for each in told:

@@ -1,0 +1,206 @@
+"""Every sort of fault at once, in a fleet of two APIs and three workers over PostgreSQL and Redis.
+
+All chance in a round comes from its name. CRASH_SEED="4711-17" plays the round of this name alone.
+"""
+
+import asyncio
+import os
+import random
+import secrets
+import signal
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.crash.checker import violations
+from tests.crash.client import Client
+from tests.crash.fleet import Fleet
+from tests.crash.launching import Launcher
+from tests.crash.listening import Listening, mishearings
+from tests.crash.readiness import watch_readiness
+from tests.crash.storm import FAULTS, Storm
+from tests.crash.story import Plot, Told, ask, read_journal, tell
+from tests.servers import PrivatePostgres, PrivateRedis
+from tests.waiting import wait_until
+
+StartFleet = Callable[..., AbstractAsyncContextManager[tuple[Fleet, Client]]]
+
+CHOSEN = os.environ.get("CRASH_SEED")
+STORY_COUNT = 2
+TOOL_MS_MAX = 300
+EVENTS_OF_A_LISTENER_MAX = 12
+#: A story may meet a frozen worker, and a database that is away, one after the other.
+STORY_S_MAX = 120.0
+ROUNDS_A_LINE = 10
+
+
+@pytest.fixture
+def start_fleet(
+    launcher: Launcher, start_postgres: Callable[..., PrivatePostgres], private_redis: PrivateRedis
+) -> StartFleet:
+    """Start two APIs and three workers; `fsync` as a deployment has it."""
+
+    @asynccontextmanager
+    async def start(*, fsync: bool) -> AsyncIterator[tuple[Fleet, Client]]:
+        postgres = start_postgres(fsync=fsync)
+        with postgres.fresh_database() as url:
+            fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=3, api_count=2)
+            async with fleet.alive() as client:
+                yield fleet, client
+
+    return start
+
+
+@pytest.mark.parametrize(
+    "round_count", [pytest.param(9, id="short"), pytest.param(100, id="100-rounds", marks=pytest.mark.soak)]
+)
+async def test_a_fleet_outlives_every_sort_of_fault(
+    start_fleet: StartFleet,
+    tmp_path: Path,
+    round_count: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No violation, no 500, no 503 without Retry-After, no untrue `/ready`, no stream with a gap or a duplicate."""
+    is_soak, began_s = round_count > len(FAULTS), time.monotonic()
+    async with start_fleet(fsync=is_soak) as (fleet, client), Client(fleet.urls[1], fleet.key) as rival:
+        expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+        storm = Storm(fleet)
+        async with watch_readiness(fleet, storm) as untrue:
+            for number, name in enumerate(_names(round_count, is_soak)):
+                broken = await _round(fleet, storm, (client, rival), tmp_path, name, expected)
+                broken += [*client.complaints, *rival.complaints, *untrue]
+                assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
+                if is_soak and (number + 1) % ROUNDS_A_LINE == 0:
+                    with capsys.disabled():
+                        line = ", ".join(f"{fault} {count}" for fault, count in sorted(storm.counts.items()))
+                        print(f"\n{time.monotonic() - began_s:5.0f} s: {number + 1} rounds; {line}", end="", flush=True)
+
+    assert CHOSEN is not None or set(storm.counts) == set(FAULTS)
+
+
+def _names(round_count: int, is_soak: bool) -> list[str]:
+    if CHOSEN is not None:
+        return [CHOSEN]
+    series = str(secrets.randbelow(10**8)) if is_soak else "always"
+    return [f"{series}-{number}" for number in range(round_count)]
+
+
+async def _round(
+    fleet: Fleet,
+    storm: Storm,
+    clients: tuple[Client, Client],
+    folder: Path,
+    name: str,
+    expected: Told,
+) -> list[str]:
+    """Tell a few stories, and listen to them, while faults strike; what does not hold."""
+    chance, death_count = random.Random(name), len(fleet.deaths)
+    number = int(name.rpartition("-")[2])
+    plots = [_plot(f"{name}-{each}", chance) for each in range(STORY_COUNT)]
+    # Each sort of fault in turn, and now and then another one beside it.
+    faults = [list(FAULTS)[number % len(FAULTS)]]
+    faults += chance.sample(list(FAULTS), chance.choice([0, 0, 1, 2]))
+    async with asyncio.TaskGroup() as group:
+        telling = [group.create_task(_tell_and_listen(fleet, clients, folder, plot, chance)) for plot in plots]
+        for fault in faults:
+            group.create_task(storm.strike(fault, random.Random(f"{name}-{fault}")))
+
+    deaths, broken = fleet.deaths[death_count:], []
+    for told, misheard in (task.result() for task in telling):
+        broken += [*violations(told, fleet.effects(), deaths, expected), *misheard]
+    return broken
+
+
+async def _tell_and_listen(
+    fleet: Fleet, clients: tuple[Client, Client], folder: Path, plot: Plot, chance: random.Random
+) -> tuple[Told, list[str]]:
+    client, rival = clients
+    thread_id, run_id = await ask(client, plot)
+    port = fleet.ports[chance.randrange(len(fleet.ports))]
+    heard_file, told_file = folder / f"{plot.order_id}.heard", folder / f"{plot.order_id}.told"
+    listening = Listening(client, port, fleet.key, heard_file, chance, EVENTS_OF_A_LISTENER_MAX)
+    hearing = asyncio.create_task(listening.hear(thread_id, run_id))
+    told = await tell(client, plot, fleet.effects, rival=rival, within_s=STORY_S_MAX)
+    heard = await hearing
+    again = await Listening(client, port, fleet.key, told_file, chance).hear(thread_id, run_id)
+    return told, mishearings(heard, again, server_died=True)
+
+
+def _plot(order_id: str, chance: random.Random) -> Plot:
+    return Plot(
+        order_id=order_id,
+        delay_ms=chance.randint(0, TOOL_MS_MAX),
+        approve_by=chance.choice(["answer", "resume", "racing", "racing"]),
+        settle_by=chance.choice(["looking", "verify"]),
+    )
+
+
+@pytest.mark.parametrize(
+    "approval_count", [pytest.param(12, id="short"), pytest.param(200, id="200-approvals", marks=pytest.mark.soak)]
+)
+async def test_parked_approvals_outlive_a_restart_of_everything(start_fleet: StartFleet, approval_count: int) -> None:
+    """Each question is still there, each answer reaches its own, and each refund is paid once."""
+    plots = [Plot(order_id=f"parked-{number}") for number in range(approval_count)]
+    async with start_fleet(fsync=True) as (fleet, client):
+        expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+        parked = [await ask(client, plot) for plot in plots]
+        for thread_id, _ in parked:
+            await _until(client, thread_id, "interrupted")
+
+        death_count = len(fleet.deaths)
+        for each in [*fleet.apis, *fleet.workers]:
+            each.send(signal.SIGKILL)
+        await asyncio.to_thread(fleet.break_database)
+        await asyncio.to_thread(fleet.redis.restart)
+        await fleet.answers()
+        deaths = fleet.deaths[death_count:]
+
+        told = [await tell(client, plot, fleet.effects, within_s=STORY_S_MAX) for plot in plots]
+        broken = [each for one in told for each in violations(one, fleet.effects(), deaths, expected)]
+
+    assert broken == []
+    assert client.complaints == []
+
+
+@pytest.mark.parametrize(
+    "run_count", [pytest.param(12, id="short"), pytest.param(100, id="100-runs", marks=pytest.mark.soak)]
+)
+async def test_queued_runs_of_one_thread_keep_their_order_through_kills(
+    start_fleet: StartFleet, run_count: int
+) -> None:
+    """Every message is answered once, in the order in which its run was accepted, whoever is killed meanwhile."""
+    chance = random.Random("queued")
+    async with start_fleet(fsync=False) as (fleet, client):
+        thread = await client.post("/threads", {}, idempotency_key="queued-thread")
+        path = f"/threads/{thread['thread_id']}"
+        for number in range(run_count):
+            said = {"messages": [{"role": "user", "content": f"Message {number}"}]}
+            run = {"assistant_id": "chat", "input": said, "multitask_strategy": "enqueue"}
+            await client.post(f"{path}/runs", run, idempotency_key=f"queued-{number}")
+            if chance.random() < 0.3:
+                chance.choice(fleet.workers).send(signal.SIGKILL)
+        await _until(client, thread["thread_id"], "idle")
+        state = await client.get(f"{path}/state")
+        verdict = await client.get(f"{path}/journal/verify")
+        journal = await read_journal(client, thread["thread_id"])
+
+    spoken = [(each["type"], each["content"].splitlines()[0]) for each in state["values"]["messages"]]
+    wanted = [pair for number in range(run_count) for pair in _exchange(number)]
+    assert spoken == wanted
+    assert verdict["holds"] is True
+    assert sum(entry["kind"] == "run_settled" for entry in journal) == run_count
+    assert client.complaints == []
+
+
+def _exchange(number: int) -> list[tuple[str, str]]:
+    return [("human", f"Message {number}"), ("ai", f"You said: Message {number}")]
+
+
+async def _until(client: Client, thread_id: str, status: str) -> None:
+    async def is_there() -> bool:
+        return bool((await client.get(f"/threads/{thread_id}"))["status"] == status)
+
+    await wait_until(is_there, description=f"thread {thread_id} to be {status}", timeout_s=STORY_S_MAX, poll_s=0.1)
