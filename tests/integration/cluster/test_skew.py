@@ -81,3 +81,43 @@ def _worker_pids(told: list[Told]) -> set[int]:
     """The processes that moved these stories."""
     turns = [entry for one in told for entry in one.journal if entry["kind"] == "turn_started"]
     return {int(turn["worker_id"].split("-")[-2]) for turn in turns}
+
+
+#: Ahead by more than any lease, behind it, and back.
+JUMPS = ("+900s", "-900s", "+0s")
+
+
+async def test_clocks_that_jump_change_nothing(
+    postgres_of_the_fleet: PrivatePostgres, redis_of_the_fleet: PrivateRedis, tmp_path: Path
+) -> None:
+    """The clock of every worker jumps in the middle of stories: no run is lost or done twice, and none waits for it."""
+    clock = tmp_path / "clock"
+    clock.write_text("+0s")
+    fake = {
+        "LD_PRELOAD": str(faketime()),
+        "FAKETIME_TIMESTAMP_FILE": str(clock),
+        # Looked at once a second: read at every call, the file costs more than the stories.
+        "FAKETIME_CACHE_DURATION": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
+    redis_of_the_fleet.flush()
+    with (
+        postgres_of_the_fleet.fresh_database() as url,
+        Cluster(url, redis_of_the_fleet.url, THREADMARK_SWEEP_S="0.5") as cluster,
+    ):
+        cluster.work(2, **fake)
+        cluster.serve()
+        cluster.await_all()
+        async with Client(cluster.services[0].url, cluster.key) as client:
+            expected = await tell(client, Plot(order_id="uninterrupted"), cluster.effects)
+            for number, jump in enumerate(JUMPS):
+                plots = [Plot(order_id=f"jump-{number}-{each}", delay_ms=DELAY_MS) for each in range(STORY_COUNT)]
+                telling = [asyncio.create_task(tell(client, plot, cluster.effects)) for plot in plots]
+                await _all_begun(cluster, plots)
+                clock.write_text(jump)
+                told = await asyncio.gather(*telling)
+
+                assert [
+                    each for one in told for each in violations(one, cluster.effects(), _no_deaths(), expected)
+                ] == []
+            assert client.complaints == []
