@@ -87,8 +87,11 @@ def _worker_pids(told: list[Told]) -> set[int]:
 JUMPS = ("+900s", "-900s", "+0s")
 
 
+@pytest.mark.parametrize(
+    "jumps", [pytest.param(JUMPS[:1], id="once"), pytest.param(JUMPS, id="to-and-fro", marks=pytest.mark.soak)]
+)
 async def test_clocks_that_jump_change_nothing(
-    postgres_of_the_fleet: PrivatePostgres, redis_of_the_fleet: PrivateRedis, tmp_path: Path
+    postgres_of_the_fleet: PrivatePostgres, redis_of_the_fleet: PrivateRedis, tmp_path: Path, jumps: tuple[str, ...]
 ) -> None:
     """The clock of every worker jumps in the middle of stories: no run is lost or done twice, and none waits for it."""
     clock = tmp_path / "clock"
@@ -110,7 +113,7 @@ async def test_clocks_that_jump_change_nothing(
         cluster.await_all()
         async with Client(cluster.services[0].url, cluster.key) as client:
             expected = await tell(client, Plot(order_id="uninterrupted"), cluster.effects)
-            for number, jump in enumerate(JUMPS):
+            for number, jump in enumerate(jumps):
                 plots = [Plot(order_id=f"jump-{number}-{each}", delay_ms=DELAY_MS) for each in range(STORY_COUNT)]
                 telling = [asyncio.create_task(tell(client, plot, cluster.effects)) for plot in plots]
                 await _all_begun(cluster, plots)
