@@ -40,6 +40,6 @@ async def _watch(url: str, storm: Storm, untrue: list[str]) -> None:
                 told_s = time.time()
                 if response.is_success and storm.was_away_throughout(asked_s - STALE_S_MAX, told_s):
                     untrue.append(f"{url} was ready at {told_s:.3f}, and PostgreSQL was away: {storm.outages[-1:]}")
-                if not response.is_success and not response.json().get("detail"):
+                if not response.is_success and not response.json().get("reasons"):
                     untrue.append(f"{url} was not ready and said no reason: {response.status_code} {response.text}")
             await asyncio.sleep(POLL_S)
