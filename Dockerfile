@@ -9,6 +9,7 @@ WORKDIR /threadmark
 COPY pyproject.toml uv.lock ./
 RUN uv sync --frozen --no-dev --no-install-project
 COPY README.md LICENSE ./
+COPY threadmark threadmark
 COPY app app
 COPY compaction compaction
 COPY db db

@@ -25,7 +25,7 @@ serve: .venv/.ready-run ## the server (HOST, PORT, DATA_DIR)
 	@exec $(bin)/threadmark serve --host "$(HOST)" --port "$(PORT)" --data-dir "$(DATA_DIR)" $(ARGS)
 
 demo: .venv/.ready-run ## the refund story, with a kill in the middle
-	@exec $(bin)/python -m examples.refund.demo $(ARGS)
+	@exec $(bin)/python -m threadmark.examples.refund.demo $(ARGS)
 
 test: .venv/.ready-dev ## the tests
 	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" $(ARGS)

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from app.factory import create_app
-    from app.resources import Resources
+    from threadmark.app.factory import create_app
+    from threadmark.app.resources import Resources
 
 __all__ = ["Resources", "create_app"]
 
@@ -12,11 +12,11 @@ __all__ = ["Resources", "create_app"]
 def __getattr__(name: str) -> Any:
     # Imported when it is asked for: the command answers Ctrl-C from its first moment, which heavy imports would delay.
     if name == "create_app":
-        from app.factory import create_app  # noqa: PLC0415
+        from threadmark.app.factory import create_app  # noqa: PLC0415
 
         return create_app
     if name == "Resources":
-        from app.resources import Resources  # noqa: PLC0415
+        from threadmark.app.resources import Resources  # noqa: PLC0415
 
         return Resources
     raise AttributeError(name)

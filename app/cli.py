@@ -13,7 +13,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv`; the exit code: 0 done, 1 something was found, 2 refused, 130 interrupted."""
     try:
         # Most of a start is imports, and whoever presses Ctrl-C then presses it here.
-        from app.command_line import run  # noqa: PLC0415
+        from threadmark.app.command_line import run  # noqa: PLC0415
 
         return run(argv)
     except KeyboardInterrupt:

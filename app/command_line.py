@@ -4,16 +4,16 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from app.access.issue import NoSuchKey
-from app.commands import doctor, keys, memory, migrate, serve, verify, worker
-from app.commands.memory import IndexElsewhere
-from app.migrating import MigrationGap
-from app.serving import CannotListen
-from app.version import VERSION
-from state import MigrationBlocked, SessionsNotKept
-from workers.data_dir import DataDirRefused
-from workers.refusals import DefinitionRefused
-from workers.settings import SettingsRefused
+from threadmark.app.access.issue import NoSuchKey
+from threadmark.app.commands import api_keys, doctor, memory_index, migrate, serve, verify, worker
+from threadmark.app.commands.memory_index import IndexElsewhere
+from threadmark.app.schema import MigrationGap
+from threadmark.app.server import CannotListen
+from threadmark.app.version import VERSION
+from threadmark.state import MigrationBlocked, SessionsNotKept
+from threadmark.workers.agents.definition_errors import DefinitionRefused
+from threadmark.workers.data_dir import DataDirRefused
+from threadmark.workers.settings.settings import SettingsRefused
 
 __all__ = ["run"]
 
@@ -48,6 +48,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="threadmark", description="A self-hosted server for durable chat agents.")
     parser.add_argument("--version", action="version", version=f"threadmark {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for module in (serve, worker, migrate, keys, verify, memory, doctor):
+    for module in (serve, worker, migrate, api_keys, verify, memory_index, doctor):
         module.add_to(commands)
     return parser

@@ -8,47 +8,43 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from app import errors, openapi
-from app.access import Caller, Gate, KeyRing, check_declared
-from app.access.store import cursor_secret
-from app.buckets import Buckets
-from app.cursors import Sealer
-from app.edge import Cors, Drain, Shield, Trace
-from app.loop_metrics import LoopMetrics
-from app.metrics import HttpMetrics, RedisMetrics
-from app.parameters import learn_parameters, refuse_unknown
-from app.receipts import provide_request_key
-from app.request import ApiRequest
-from app.resources import Resources
-from app.routes import (
-    assistants,
+from threadmark.app import openapi
+from threadmark.app.access import Caller, Gate, KeyRing, check_declared
+from threadmark.app.access.key_store import cursor_secret
+from threadmark.app.access.token_buckets import Buckets
+from threadmark.app.edge import Cors, Drain, Shield, Trace
+from threadmark.app.listing.cursors import Sealer
+from threadmark.app.listing.parameters import learn_parameters, refuse_unknown
+from threadmark.app.operations.loop_metrics import LoopMetrics
+from threadmark.app.operations.metrics import HttpMetrics, RedisMetrics
+from threadmark.app.requests import errors
+from threadmark.app.requests.request import ApiRequest
+from threadmark.app.requests.request_key import provide_request_key
+from threadmark.app.requests.trace_parent import provide_trace_parent
+from threadmark.app.resources import Resources
+from threadmark.app.routes.administration import durability, fleet, keys, service, tasks
+from threadmark.app.routes.compactions import (
     compaction_jobs,
     compaction_policies,
     compactions,
     drop_recalls,
     drops,
-    durability,
-    fleet,
+    views,
+)
+from threadmark.app.routes.conversations import (
+    assistants,
     journal,
-    keys,
-    memories,
-    memory_changes,
-    recalls,
     run_control,
     runs,
-    service,
     stateless_runs,
     states,
     steps,
-    store,
-    tasks,
     threads,
-    views,
     waits,
 )
-from app.trace_parent import provide_trace_parent
-from app.version import VERSION
-from workers.schema import when_reachable
+from threadmark.app.routes.memories import memories, memory_changes, recalls, store
+from threadmark.app.version import VERSION
+from threadmark.workers.schema_wait import when_reachable
 
 __all__ = ["create_app"]
 

@@ -10,11 +10,11 @@ from typing import Any, Literal
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app.path_ids import BadId, uuid_of
-from app.wire.memories import ShownSource, source_to_wire
-from memory import Evidence, quote_hash
-from state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines
-from workers.messages import text_of
+from threadmark.app.requests.path_ids import BadId, uuid_of
+from threadmark.app.wire.memories.memory_schema import ShownSource, source_to_wire
+from threadmark.memory import Evidence, quote_hash
+from threadmark.state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines
+from threadmark.workers.turn.messages import text_of
 
 __all__ = ["OpenedEntry", "OpenedSource", "open_sources"]
 

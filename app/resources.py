@@ -8,12 +8,12 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
-from app.fleet_metrics import FleetMetrics
-from app.lanes import Lanes
-from app.readiness import Readiness
-from state import Database
-from workers import wiring
-from workers.settings import Settings
+from threadmark.app.operations.fleet_metrics import FleetMetrics
+from threadmark.app.operations.readiness import Readiness
+from threadmark.app.runs.keyed_lock import Lanes
+from threadmark.state import Database
+from threadmark.workers import wiring
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["Resources"]
 

@@ -4,20 +4,19 @@ import logging
 
 from sqlalchemy.exc import SQLAlchemyError
 
-import app.migrations
-import compaction
-import state
-from db import Purpose
-from workers.data_dir import make_data_dir
-from workers.memory_side import memory_gaps, migrate_memory
-from workers.settings import Settings
-from workers.wiring import migrate_state
+import threadmark.app.migrations
+from threadmark import compaction, state
+from threadmark.db import Purpose
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.memory_resources import memory_gaps, migrate_memory
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import migrate_state
 
 __all__ = ["MigrationGap", "all_gaps", "gaps", "migrate_all", "migrate_for_start"]
 
 _LOG = logging.getLogger("threadmark.schema")
 
-_PARTS = (state.schema_gap, compaction.schema_gap, app.migrations.schema_gap)
+_PARTS = (state.schema_gap, compaction.schema_gap, threadmark.app.migrations.schema_gap)
 
 
 class MigrationGap(RuntimeError):
@@ -50,7 +49,7 @@ def _migrate_state(settings: Settings) -> None:
         settings.state_database_url, write=True, limits=settings.limits, purpose=Purpose.MIGRATION
     )
     try:
-        app.migrations.migrate(engine)
+        threadmark.app.migrations.migrate(engine)
     finally:
         engine.dispose()
 

@@ -14,18 +14,18 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from compaction.analysis import Analyses, analyse
-from compaction.atoms import extract_atoms
-from compaction.clauses import extract_clauses
-from compaction.compact import compact
-from compaction.ledger import GENESIS, Account, Shown, close, judge
-from compaction.plan import Plan, Situation, plan_compaction
-from compaction.policy import Policy
-from compaction.proposal import CompactionRequest, Proposal
-from compaction.source import Call, Part, Role, SourceEntry
-from compaction.summary import estimate_tokens, extractive_draft, passage_of, text_of
-from compaction.view import first_view, render
-from workers.heap import settle_heap
+from threadmark.compaction.atoms import extract_atoms
+from threadmark.compaction.clauses import extract_clauses
+from threadmark.compaction.input.analysis import Analyses, analyse
+from threadmark.compaction.input.source import Call, Part, Role, SourceEntry
+from threadmark.compaction.ledger import GENESIS, Account, Shown, close, judge
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.compact import compact
+from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.run.proposal import CompactionRequest, Proposal
+from threadmark.compaction.summary import estimate_tokens, extractive_draft, passage_of, text_of
+from threadmark.compaction.view import first_view, render
+from threadmark.workers.fleet.gc_freeze import settle_heap
 
 TOKENS_LONG, TOKENS_BULK, ENTRIES_MANY = 200_000, 50_000, 50_000
 BULK_THREADS = 6

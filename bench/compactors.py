@@ -26,7 +26,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langmem.short_term import SummarizationNode
 
 from bench.histories import Sent, Told, history, orphans, share_shown, source_entries
-from compaction import (
+from threadmark.compaction import (
     GENESIS,
     SECTIONS,
     Analyses,

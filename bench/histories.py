@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.compaction import FACTS, NAMES, OUTPUT, PROSE
-from compaction import Call, Part, Role, SourceEntry, estimate_tokens
+from threadmark.compaction import Call, Part, Role, SourceEntry, estimate_tokens
 
 __all__ = ["Sent", "Told", "history", "orphans", "share_shown", "source_entries"]
 

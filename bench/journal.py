@@ -17,10 +17,11 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, event
 
 from bench.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
-from state import Hand, append, fold, get_thread, writer
-from state.append import Append, Outcome
-from workers.agents import ChatAgent, Limits
-from workers.turn import Turn
+from threadmark.state import Hand, fold, get_thread, writer
+from threadmark.state.append import append_batch
+from threadmark.state.append.append_batch import Append, Outcome
+from threadmark.workers.agents.agent import ChatAgent, Limits
+from threadmark.workers.turn.turn import Turn
 
 ROUND_COUNT = 40
 SLOWER_DISK_S = 0.002
@@ -50,7 +51,7 @@ def raw_turn(connection: sqlite3.Connection, thread: int, disk_s: float = 0.0) -
 @contextmanager
 def slower_disk(disk_s: float) -> Iterator[None]:
     """Every commit of the journal takes `disk_s` longer: what a disk that waits for its platter or its network adds."""
-    commit = append.commit_appends
+    commit = append_batch.commit_appends
 
     def slower(connection: Connection, appends: Sequence[Append]) -> list[Outcome]:
         outcomes = commit(connection, appends)

@@ -22,8 +22,8 @@ from typing import Any
 import httpx2
 
 from bench.load_streams import hear_many
-from tests.cluster import Cluster
-from tests.servers import PrivatePostgres, PrivateRedis
+from tests.support.cluster import Cluster
+from tests.support.servers import PrivatePostgres, PrivateRedis
 
 TOOL_MS = 200
 SETTLE_S_MAX = 180.0

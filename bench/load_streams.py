@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx2
 
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 __all__ = ["hear_many"]
 

@@ -20,7 +20,7 @@ import msgspec
 
 from bench.compaction import row, thread
 from bench.shelf import MARK, TENANT, Shelf
-from compaction import (
+from threadmark.compaction import (
     Analyses,
     CompactionStatus,
     DropFilter,
@@ -34,10 +34,10 @@ from compaction import (
     plan_compaction,
     render,
 )
-from compaction.summary import estimate_tokens, extractive_draft, text_of
-from compaction.swap import next_view
-from workers.compaction_job import COMPACT_MANY, JobPayload, compact_many
-from workers.heap import settle_heap
+from threadmark.compaction.summary import estimate_tokens, extractive_draft, text_of
+from threadmark.compaction.view.next_view import next_view
+from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.tasks.compaction_job import COMPACT_MANY, JobPayload, compact_many
 
 THREAD_COUNT = int(os.environ.get("BENCH_THREADS", "10000"))
 PROBE_COUNT, RESTORE_COUNT, EVENT_COUNT, JOB_COUNT, JOB_TOKENS = 60, 20, 10_000, 40, 50_000

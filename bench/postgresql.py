@@ -25,8 +25,8 @@ from langgraph.graph import END, START, StateGraph
 
 from bench.journal import steps
 from bench.work import AGENT, PAYLOAD, RESULT, STEP_COUNT, Bench
-from tests.servers import PrivatePostgres
-from workers.turn import Turn
+from tests.support.servers import PrivatePostgres
+from threadmark.workers.turn.turn import Turn
 
 ROUND_COUNT = 25
 CONCURRENT_COUNT = 32

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.conversations import Asked, Conversation, Said, synthetic
-from memory import (
+from threadmark.memory import (
     CURRENT,
     TURN,
     Database,

@@ -10,10 +10,10 @@ import msgspec
 from sqlalchemy import Connection, MetaData, Table, insert, select
 
 from bench.work import AGENT, InstantModel
-from compaction import Compaction, CompactionService, Order, Policy, Row, SourceEntry
-from compaction import migrate as migrate_compaction
-from compaction.ledger.rows import row_id_of
-from state import (
+from threadmark.compaction import Compaction, CompactionService, Order, Policy, Row, SourceEntry
+from threadmark.compaction import migrate as migrate_compaction
+from threadmark.compaction.ledger.rows import row_id_of
+from threadmark.state import (
     Database,
     Journal,
     Message,
@@ -28,13 +28,13 @@ from state import (
     to_us,
     update_state,
 )
-from state.task_claims import HeldTask, claim_tasks
-from state.tasks import NewTask, Task, add_task
-from workers.agents import Registry
-from workers.chore import ChoreContext
-from workers.desk import Desk
-from workers.feed_local import LocalFeed
-from workers.models import ChatModel
+from threadmark.state.tasks.task_claims import HeldTask, claim_tasks
+from threadmark.state.tasks.tasks import NewTask, Task, add_task
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models import ChatModel
+from threadmark.workers.tasks.task_context import ChoreContext
 
 __all__ = ["MARK", "TENANT", "Shelf"]
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
-from state import (
+from threadmark.state import (
     TURN_READER_COUNT,
     Claim,
     Database,
@@ -28,12 +28,12 @@ from state import (
     migrate,
     open_engine,
 )
-from workers.agents import ChatAgent, Limits, Registry
-from workers.desk import Desk
-from workers.feed_local import LocalFeed
-from workers.models import ChatModel, ModelReply, ModelRequest
-from workers.tools import Effect, tool
-from workers.turn import Turn
+from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models import ChatModel, ModelReply, ModelRequest
+from threadmark.workers.turn.turn import Turn
 
 __all__ = ["AGENT", "PAYLOAD", "RESULT", "STEP_COUNT", "Bench", "returned"]
 

@@ -10,15 +10,16 @@ committed in one transaction: the segment, its ledger, the promotions, and the m
 `Summariser`. Restoring moves the view, recalling reads the entries, and the ledger says what became of each unit.
 """
 
-from compaction.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
-from compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
-from compaction.breaker import Attempt, breaker
-from compaction.clauses import Clause, ClauseClass, extract_clauses
-from compaction.commit import PROMOTE
-from compaction.compact import compact
-from compaction.desk import CompactionService
-from compaction.erasure import without_erased_pins, written_again
-from compaction.errors import (
+from threadmark.compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
+from threadmark.compaction.clauses import Clause, ClauseClass, extract_clauses
+from threadmark.compaction.compactions import Compactions, Preview
+from threadmark.compaction.drops.drop_queries import Drops, DropSource, FoundDrop
+from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
+from threadmark.compaction.drops.expansion import Expanded, Segments
+from threadmark.compaction.drops.recall_log import PinSuggestion, Recalls
+from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
+from threadmark.compaction.erase.summary_erasure import without_erased_pins, written_again
+from threadmark.compaction.errors import (
     CompactionError,
     HoldLost,
     NothingToUndo,
@@ -29,9 +30,12 @@ from compaction.errors import (
     ViewBroken,
     ViewMoved,
 )
-from compaction.expanding import Expanded, Segments
-from compaction.learning import Learnt
-from compaction.ledger import (
+from threadmark.compaction.input.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
+from threadmark.compaction.input.prior_analysis import Learnt
+from threadmark.compaction.input.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, read_loaded
+from threadmark.compaction.input.transcript import source_entry, view_messages
+from threadmark.compaction.ledger import (
     GENESIS,
     History,
     Ledger,
@@ -52,19 +56,13 @@ from compaction.ledger import (
     totals_of,
     verify_rows,
 )
-from compaction.loading import Loaded, MessageCounter, read_loaded
-from compaction.looking import Drops, DropSource, FoundDrop
-from compaction.migrations import current_revision, head_revision, migrate, schema_gap
-from compaction.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
-from compaction.performing import HOLD_S
-from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
-from compaction.policies import Policies, Precondition, named_policy
-from compaction.policy import Policy
-from compaction.promotion import Promotion
-from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
-from compaction.recall import DropQuery, Recalled, recall_dropped
-from compaction.recalling import PinSuggestion, Recalls
-from compaction.records import (
+from threadmark.compaction.ledger.verification import LedgerCheck
+from threadmark.compaction.migrations import current_revision, head_revision, migrate, schema_gap
+from threadmark.compaction.policy.breaker import Attempt, breaker
+from threadmark.compaction.policy.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
+from threadmark.compaction.policy.named_policies import Policies, Precondition, named_policy
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.records import (
     WHOLE_VIEW,
     Cause,
     Compaction,
@@ -79,15 +77,19 @@ from compaction.records import (
     SummariserKind,
     Trigger,
 )
-from compaction.restore import restore_all, restore_drops, restore_range
-from compaction.service import Compactions, Preview
-from compaction.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
-from compaction.store.outlooks import Outlook
-from compaction.store.purses import open_purse, purse_spent
-from compaction.store.recalls import DropRecall
-from compaction.store.rows import forget_threads
-from compaction.store.views import erased_in, read_standing
-from compaction.summary import (
+from threadmark.compaction.run.commit import PROMOTE
+from threadmark.compaction.run.compact import compact
+from threadmark.compaction.run.compaction_run import HOLD_S
+from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
+from threadmark.compaction.service import CompactionService
+from threadmark.compaction.store.budgets import open_purse, purse_spent
+from threadmark.compaction.store.ledger_rows import forget_threads
+from threadmark.compaction.store.outlooks import Outlook
+from threadmark.compaction.store.recalls import DropRecall
+from threadmark.compaction.store.views import erased_in, read_standing
+from threadmark.compaction.summary import (
     PROMPT_VERSION,
     SECTIONS,
     Refused,
@@ -98,10 +100,7 @@ from compaction.summary import (
     TokenCounter,
     estimate_tokens,
 )
-from compaction.telling import act_of, change_to
-from compaction.transcript import source_entry, view_messages
-from compaction.verifying import LedgerCheck
-from compaction.view import (
+from threadmark.compaction.view import (
     Item,
     Live,
     Masked,
@@ -118,7 +117,8 @@ from compaction.view import (
     first_view,
     render,
 )
-from compaction.viewing import ShownView, Views
+from threadmark.compaction.view.view_entries import act_of, change_to
+from threadmark.compaction.view.view_history import ShownView, Views
 
 __all__ = [
     "AMOUNT_PATTERN",

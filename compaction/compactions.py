@@ -14,18 +14,18 @@ from typing import TypeAlias
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.breaker import Attempt, breaker
-from compaction.loading import Loaded, MessageCounter, load_thread
-from compaction.money import Price
-from compaction.paying import PaidReplies
-from compaction.performing import Performance, draft
-from compaction.plan import Plan, Refusal, Situation, plan_compaction
-from compaction.proposal import Aborted, Proposal
-from compaction.records import Compaction, CompactionStatus, Order, Trigger
-from compaction.store import orders, outlooks
-from compaction.store.outlooks import Outlook
-from compaction.summary import Summariser, TokenCounter
-from state import Database, Folds, KeyReused, NotFound, get_thread, new_id, to_us
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_thread
+from threadmark.compaction.policy.breaker import Attempt, breaker
+from threadmark.compaction.policy.money import Price
+from threadmark.compaction.policy.paid_replies import PaidReplies
+from threadmark.compaction.records import Compaction, CompactionStatus, Order, Trigger
+from threadmark.compaction.run.compaction_run import Performance, draft
+from threadmark.compaction.run.plan import Plan, Refusal, Situation, plan_compaction
+from threadmark.compaction.run.proposal import Aborted, Proposal
+from threadmark.compaction.store import orders, outlooks
+from threadmark.compaction.store.outlooks import Outlook
+from threadmark.compaction.summary import Summariser, TokenCounter
+from threadmark.state import Database, Folds, KeyReused, NotFound, get_thread, new_id, to_us
 
 __all__ = ["Compactions", "Preview"]
 

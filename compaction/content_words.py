@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from compaction.wordlead import words
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["content_words", "grams"]
 

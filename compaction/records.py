@@ -7,12 +7,12 @@ from enum import StrEnum
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from compaction.ledger import Row
-from compaction.plan import Plan
-from compaction.policy import Policy
-from compaction.promotion import Promotion
-from compaction.proposal import Rejection
-from compaction.view import View
+from threadmark.compaction.ledger import Row
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.plan import Plan
+from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.run.proposal import Rejection
+from threadmark.compaction.view import View
 
 __all__ = [
     "MOVES",

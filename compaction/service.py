@@ -5,20 +5,20 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from compaction.erasing import ErasedCounts, erase_entries
-from compaction.expanding import Segments
-from compaction.learning import Learnt, learn
-from compaction.looking import Drops
-from compaction.policies import Policies
-from compaction.recalling import Recalls
-from compaction.retention import hash_words
-from compaction.service import Compactions
-from compaction.store import orders
-from compaction.summary import TokenCounter, estimate_tokens
-from compaction.verifying import LedgerCheck, check_compaction, check_thread
-from compaction.viewing import Views
-from state import Database, Folded, Folds, NotFound, Thread, get_thread, to_us
-from state.numbered import find_numbered
+from threadmark.compaction.compactions import Compactions
+from threadmark.compaction.drops.drop_queries import Drops
+from threadmark.compaction.drops.expansion import Segments
+from threadmark.compaction.drops.recall_log import Recalls
+from threadmark.compaction.erase.entry_erasure import ErasedCounts, erase_entries
+from threadmark.compaction.erase.retention import hash_words
+from threadmark.compaction.input.prior_analysis import Learnt, learn
+from threadmark.compaction.ledger.verification import LedgerCheck, check_compaction, check_thread
+from threadmark.compaction.policy.named_policies import Policies
+from threadmark.compaction.store import orders
+from threadmark.compaction.summary import TokenCounter, estimate_tokens
+from threadmark.compaction.view.view_history import Views
+from threadmark.state import Database, Folded, Folds, NotFound, Thread, get_thread, to_us
+from threadmark.state.threads.thread_numbers import find_numbered
 
 __all__ = ["CompactionService"]
 

@@ -10,7 +10,7 @@ from typing import cast
 from sqlalchemy import Column, Index, Table, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from compaction.columns import BIG, METADATA, Row, big, document, long_text, thread_key
+from threadmark.compaction.columns import BIG, METADATA, Row, big, document, long_text, thread_key
 
 __all__ = [
     "METADATA",

@@ -1,10 +1,10 @@
 """What state and memory both need of a database: how long to wait for it, and what its failures mean. Knows neither."""
 
-from db.conditions import Condition, condition_of
-from db.engine import postgresql_engine, sqlite_engine
-from db.limits import DEFAULT_LIMITS, Limits, Purpose
-from db.postgresql import NoAnswer, allow_until
-from db.url import is_sqlite, normal_url
+from threadmark.db.conditions import Condition, condition_of
+from threadmark.db.engine import postgresql_engine, sqlite_engine
+from threadmark.db.limits import DEFAULT_LIMITS, Limits, Purpose
+from threadmark.db.postgresql import NoAnswer, allow_until
+from threadmark.db.url import is_sqlite, normal_url
 
 __all__ = [
     "DEFAULT_LIMITS",

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
-from db.limits import Limits, Purpose
-from db.postgresql import TimedConnection, connection_options, prepare_session
-from db.url import normal_url
+from threadmark.db.limits import Limits, Purpose
+from threadmark.db.postgresql import TimedConnection, connection_options, prepare_session
+from threadmark.db.url import normal_url
 
 __all__ = ["postgresql_engine", "sqlite_engine"]
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from db import Condition, condition_of
+from threadmark.db import Condition, condition_of
 
 __all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
 

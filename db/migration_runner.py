@@ -14,7 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
-from state.patience import change_schema
+from threadmark.db.lock_retry import change_schema
 
 __all__ = ["Migrations"]
 

@@ -13,7 +13,7 @@ import psycopg
 from psycopg import errors
 from psycopg.abc import PQGen
 
-from db.limits import Limits, Purpose
+from threadmark.db.limits import Limits, Purpose
 
 __all__ = ["NoAnswer", "TimedConnection", "allow_until", "connection_options", "prepare_session"]
 

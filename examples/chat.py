@@ -1,7 +1,7 @@
 """A plain chat agent, with one tool that changes nothing."""
 
-from workers.agents import ChatAgent
-from workers.tools import Effect, tool
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.tools import Effect, tool
 
 __all__ = ["add", "chat_agent"]
 

@@ -4,18 +4,13 @@ Bring a database up to date with `migrate`, open it, give a `Recollection` an in
 Memory keeps an origin as an opaque value and knows nothing of threads, runs or journals; a run goes on without it.
 """
 
-from memory.accesses import Access
-from memory.admission import Hold, Selector
-from memory.archive import Imported
-from memory.assertion import ITEM, TURN, Assertion, Cardinality, Closing, Disposition, Draft, Verdict, Which
-from memory.block import NOTICE, block
-from memory.change import Change
-from memory.choice import choose_embedder, owned_index, server_index
-from memory.copies import Copies, CopyErasure
-from memory.database import Database
-from memory.embedder import Embedder
-from memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
-from memory.errors import (
+from threadmark.memory.choice import choose_embedder, owned_index, server_index
+from threadmark.memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
+from threadmark.memory.embedders.embedder import Embedder
+from threadmark.memory.erase.erasure_manifest import Traces
+from threadmark.memory.erase.external_copies import Copies, CopyErasure
+from threadmark.memory.erase.forget import Erasure, Forget
+from threadmark.memory.errors import (
     AlreadyRetracted,
     CannotUndo,
     EmbedderFailed,
@@ -28,22 +23,37 @@ from memory.errors import (
     UnknownAssertion,
     UnknownJob,
 )
-from memory.extraction import Extraction, ExtractionFailed, Extractor, extract
-from memory.filters import Filter, parse_filter
-from memory.forget import Erasure, Forget
-from memory.index import Index
-from memory.index_claimed import ClaimedIndex
-from memory.index_edge import EdgeIndex
-from memory.index_memory import MemoryIndex
-from memory.items import Item, Items
-from memory.migrations import current_revision, head_revision, migrate, schema_gap
-from memory.provenance import Evidence, Origin, Role, Trust, quote_hash
-from memory.rebuild import Agreement
-from memory.recall import Answer, Answers, Include, Question, Withheld
-from memory.recipe import CURRENT, Recipe
-from memory.recollection import Recollection
-from memory.scope import Scope
-from memory.traces import Traces
+from threadmark.memory.index.claimed_index import ClaimedIndex
+from threadmark.memory.index.edge_index import EdgeIndex
+from threadmark.memory.index.index import Index
+from threadmark.memory.index.memory_index import MemoryIndex
+from threadmark.memory.index.rebuild import Agreement
+from threadmark.memory.migrations import current_revision, head_revision, migrate, schema_gap
+from threadmark.memory.model.admission import Hold, Selector
+from threadmark.memory.model.assertion import (
+    ITEM,
+    TURN,
+    Assertion,
+    Cardinality,
+    Closing,
+    Disposition,
+    Draft,
+    Verdict,
+    Which,
+)
+from threadmark.memory.model.change import Change
+from threadmark.memory.model.filters import Filter, parse_filter
+from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust, quote_hash
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.recall.block import NOTICE, block
+from threadmark.memory.recall.question import Answer, Answers, Include, Question, Withheld
+from threadmark.memory.recall.recipe import CURRENT, Recipe
+from threadmark.memory.recollection import Recollection
+from threadmark.memory.store.archive import Imported
+from threadmark.memory.store.database import Database
+from threadmark.memory.store.recall_log import Access
+from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
+from threadmark.memory.write.items import Item, Items
 
 __all__ = [
     "CURRENT",

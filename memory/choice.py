@@ -5,13 +5,13 @@ from pathlib import Path
 from openai import AsyncOpenAI
 from sqlalchemy import make_url
 
-from db import DEFAULT_LIMITS, Limits
-from memory.claim import FileClaim, SessionClaim
-from memory.embedder import Embedder
-from memory.embedders import MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder, minilm, wordllama
-from memory.embedders.lazy import LazyEmbedder
-from memory.index import Index
-from memory.index_claimed import ClaimedIndex
+from threadmark.db import DEFAULT_LIMITS, Limits
+from threadmark.memory.embedders import MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder, minilm, wordllama
+from threadmark.memory.embedders.embedder import Embedder
+from threadmark.memory.embedders.lazy import LazyEmbedder
+from threadmark.memory.index.claimed_index import ClaimedIndex
+from threadmark.memory.index.index import Index
+from threadmark.memory.index.index_claim import FileClaim, SessionClaim
 
 __all__ = ["choose_embedder", "owned_index", "server_index"]
 
@@ -33,7 +33,7 @@ def server_index(url: str, api_key: str | None) -> Index:
     # Its client takes a second to import: only those who have a server pay for it.
     from qdrant_client import AsyncQdrantClient  # noqa: PLC0415
 
-    from memory.index_server import ServerIndex  # noqa: PLC0415
+    from threadmark.memory.index.server_index import ServerIndex  # noqa: PLC0415
 
     client = AsyncQdrantClient(url=url, api_key=api_key, timeout=SERVER_TIMEOUT_S, check_compatibility=False)
     return ServerIndex(client)

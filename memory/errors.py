@@ -13,7 +13,7 @@ RecollectionError
     └── EmbedderFailed
 """
 
-from db import Condition
+from threadmark.db import Condition
 
 __all__ = [
     "AlreadyRetracted",

@@ -5,32 +5,34 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
-from memory import accesses, erasing, reading, revising
-from memory.accesses import Access
-from memory.admission import Selector
-from memory.answering import Answering
-from memory.archive import Imported, exported, import_lines
-from memory.assertion import Assertion, Draft, Verdict, Which
-from memory.budget import estimated_tokens
-from memory.change import Change, by
-from memory.copies import Copies, erase_copies, erase_late_copies
-from memory.database import Database
-from memory.declarations import Declarations
-from memory.embedder import Embedder
-from memory.errors import IndexUnavailable, Refused, Unavailable
-from memory.filters import Filter
-from memory.forget import Erasure, Forget
-from memory.index import Index
-from memory.indexer import Indexer
-from memory.instants import FAR_US, to_us
-from memory.prepare import prepare_all
-from memory.provenance import Evidence
-from memory.quarantine import hold_source
-from memory.rebuild import Agreement, Rebuild
-from memory.recall import Answers, Question
-from memory.recipe import CURRENT, Recipe
-from memory.scope import Scope
-from memory.writing import remember
+from threadmark.memory.embedders.embedder import Embedder
+from threadmark.memory.erase import erasure_jobs
+from threadmark.memory.erase.external_copies import Copies, erase_copies, erase_late_copies
+from threadmark.memory.erase.forget import Erasure, Forget
+from threadmark.memory.errors import IndexUnavailable, Refused, Unavailable
+from threadmark.memory.index.index import Index
+from threadmark.memory.index.indexer import Indexer
+from threadmark.memory.index.rebuild import Agreement, Rebuild
+from threadmark.memory.model.admission import Selector
+from threadmark.memory.model.assertion import Assertion, Draft, Verdict, Which
+from threadmark.memory.model.change import Change, by
+from threadmark.memory.model.declarations import Declarations
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.instants import FAR_US, to_us
+from threadmark.memory.model.provenance import Evidence
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.recall.question import Answers, Question
+from threadmark.memory.recall.recipe import CURRENT, Recipe
+from threadmark.memory.recall.retrieval import Answering
+from threadmark.memory.recall.token_budget import estimated_tokens
+from threadmark.memory.store import assertion_queries, recall_log
+from threadmark.memory.store.archive import Imported, exported, import_lines
+from threadmark.memory.store.database import Database
+from threadmark.memory.store.recall_log import Access
+from threadmark.memory.write import revisions
+from threadmark.memory.write.new_assertions import remember
+from threadmark.memory.write.preparation import prepare_all
+from threadmark.memory.write.quarantine import hold_source
 
 __all__ = ["Recollection"]
 
@@ -81,7 +83,7 @@ class Recollection:
 
     async def check(self) -> None:
         """Raises Unavailable when the database cannot be read."""
-        await self._database.read(erasing.unfinished)
+        await self._database.read(erasure_jobs.unfinished)
 
     async def take_up_index(self, *, now: datetime, repair: bool = False) -> None:
         """Have a space that serves, filled; with `repair`, one that agrees with the database. Raises Unavailable."""
@@ -96,12 +98,12 @@ class Recollection:
 
     async def resume_erasures(self, *, now: datetime) -> None:
         """Go on with every erasure that was interrupted."""
-        for tenant_id, erasure_id in await self._database.read(erasing.unfinished):
+        for tenant_id, erasure_id in await self._database.read(erasure_jobs.unfinished):
             await self.resume_erasure(erasure_id, tenant_id=tenant_id, now=now)
 
     async def erasure(self, erasure_id: str, *, tenant_id: str) -> Erasure:
         """How far an erasure is. Raises UnknownJob."""
-        return await self._database.read(partial(erasing.job, tenant_id=tenant_id, erasure_id=erasure_id))
+        return await self._database.read(partial(erasure_jobs.job, tenant_id=tenant_id, erasure_id=erasure_id))
 
     async def close(self) -> None:
         """End the background, then let go of index and database."""
@@ -126,16 +128,16 @@ class Recollection:
     async def recall(self, question: Question) -> Answers:
         """Answer a question. Raises Unavailable only when the database cannot be read."""
         answers = await self._answering.answer(question)
-        await self._database.write(partial(accesses.record, answers=answers))
+        await self._database.write(partial(recall_log.record, answers=answers))
         return answers
 
     async def recalls(self, run_ref: str, *, tenant_id: str) -> list[Access]:
         """What a run asked and was shown, in order."""
-        return await self._database.read(partial(accesses.of_run, tenant_id=tenant_id, run_ref=run_ref))
+        return await self._database.read(partial(recall_log.of_run, tenant_id=tenant_id, run_ref=run_ref))
 
     async def get(self, assertion_id: str, *, scope: Scope) -> Assertion:
         """One assertion with its sources. Raises UnknownAssertion, also for one outside the scope."""
-        return await self._database.read(partial(reading.one, scope=scope, assertion_id=assertion_id))
+        return await self._database.read(partial(assertion_queries.one, scope=scope, assertion_id=assertion_id))
 
     async def list(
         self,
@@ -149,12 +151,14 @@ class Recollection:
         """A page in the order of arrival: each assertion with the cursor that comes after it."""
         bound, now = min(max(count_max, 1), PAGE_COUNT_MAX), to_us(self._clock())
         return await self._database.read(
-            lambda c: reading.listed(c, scope, given or Filter(), after=after, count_max=bound, which=which, now=now)
+            lambda c: assertion_queries.listed(
+                c, scope, given or Filter(), after=after, count_max=bound, which=which, now=now
+            )
         )
 
     async def history(self, assertion_id: str, *, scope: Scope) -> Sequence[Assertion]:
         """Every version of the statement, or of its attribute, in the order in which they were believed."""
-        return await self._database.read(partial(reading.history, scope=scope, assertion_id=assertion_id))
+        return await self._database.read(partial(assertion_queries.history, scope=scope, assertion_id=assertion_id))
 
     async def provenance(self, assertion_id: str, *, scope: Scope) -> tuple[Evidence, ...]:
         """The moments that an assertion rests on, oldest first."""
@@ -162,7 +166,9 @@ class Recollection:
 
     async def timeline(self, subject: str, attribute: str, *, scope: Scope) -> Sequence[Assertion]:
         """Every version of an attribute of a subject, by belief and then by validity."""
-        return await self._database.read(partial(reading.timeline, scope=scope, subject=subject, attribute=attribute))
+        return await self._database.read(
+            partial(assertion_queries.timeline, scope=scope, subject=subject, attribute=attribute)
+        )
 
     async def held_at(
         self, subject: str, attribute: str, *, scope: Scope, valid_at: datetime, known_at: datetime | None = None
@@ -170,26 +176,26 @@ class Recollection:
         """What was believed at `known_at` (by default, what is believed) to be true of an attribute at `valid_at`."""
         known = FAR_US - 1 if known_at is None else to_us(known_at)
         return await self._database.read(
-            lambda c: reading.held_at(c, scope, subject, attribute, to_us(valid_at), known)
+            lambda c: assertion_queries.held_at(c, scope, subject, attribute, to_us(valid_at), known)
         )
 
     async def item_versions(self, key: str, *, scope: Scope) -> Sequence[Assertion]:
         """The newest versions of a keyed document of exactly the scope's namespace, newest first."""
-        return await self._database.read(partial(reading.item_versions, scope=scope, key=key))
+        return await self._database.read(partial(assertion_queries.item_versions, scope=scope, key=key))
 
     async def diff(
         self, known_from: datetime, known_to: datetime, *, scope: Scope
     ) -> tuple[Sequence[Assertion], Sequence[Assertion]]:
         """What began and what ceased to be believed between two instants."""
         return await self._database.read(
-            partial(reading.changes, scope=scope, from_us=to_us(known_from), to_us_=to_us(known_to))
+            partial(assertion_queries.changes, scope=scope, from_us=to_us(known_from), to_us_=to_us(known_to))
         )
 
     async def retract(self, assertion_id: str, *, scope: Scope, reason: str, change: Change) -> tuple[str, ...]:
         """End the belief in a statement; the ids of its versions. Raises UnknownAssertion, AlreadyRetracted."""
         await self.get(assertion_id, scope=scope)
         ended = await self._database.write(
-            lambda c: revising.retract(c, scope.tenant_id, assertion_id, reason=reason, **by(change))
+            lambda c: revisions.retract(c, scope.tenant_id, assertion_id, reason=reason, **by(change))
         )
         self._indexer.wake()
         return ended
@@ -197,14 +203,14 @@ class Recollection:
     async def undo(self, assertion_id: str, *, scope: Scope, change: Change) -> tuple[str, ...]:
         """Take back a supersession or a retraction; the ids believed again. Raises UnknownAssertion, CannotUndo."""
         await self.get(assertion_id, scope=scope)
-        restored = await self._database.write(lambda c: revising.undo(c, scope.tenant_id, assertion_id, **by(change)))
+        restored = await self._database.write(lambda c: revisions.undo(c, scope.tenant_id, assertion_id, **by(change)))
         self._indexer.wake()
         return restored
 
     async def approve(self, assertion_id: str, *, scope: Scope, change: Change) -> None:
         """Believe what was kept apart, and let what was untrusted last."""
         await self.get(assertion_id, scope=scope)
-        await self._database.write(lambda c: revising.approve(c, scope.tenant_id, assertion_id, **by(change)))
+        await self._database.write(lambda c: revisions.approve(c, scope.tenant_id, assertion_id, **by(change)))
         self._indexer.wake()
 
     async def quarantine(self, source: Selector, *, tenant_id: str, reason: str, now: datetime) -> tuple[str, int]:
@@ -218,7 +224,7 @@ class Recollection:
     async def release(self, quarantine_id: str, *, tenant_id: str, now: datetime) -> int:
         """End a quarantine; how much came back."""
         freed = await self._database.write(
-            partial(revising.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
+            partial(revisions.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
         )
         self._indexer.wake()
         return freed
@@ -226,14 +232,14 @@ class Recollection:
     async def erase(self, what: Forget, *, tenant_id: str, now: datetime, dry_run: bool = False) -> Erasure:
         """Erase what a selector names, and count it. A dry run only counts, and has no id."""
         if dry_run:
-            counts = await self._database.read(partial(erasing.counted, tenant_id=tenant_id, what=what))
+            counts = await self._database.read(partial(erasure_jobs.counted, tenant_id=tenant_id, what=what))
             return Erasure(erasure_id="", is_done=False, created_at=now, done_at=None, counts=counts)
         begun = await self.begin_erasure(what, tenant_id=tenant_id, now=now)
         return await self.resume_erasure(begun.erasure_id, tenant_id=tenant_id, now=now)
 
     async def begin_erasure(self, what: Forget, *, tenant_id: str, now: datetime) -> Erasure:
         """Note an erasure, which `resume_erasure` and `resume_erasures` then perform."""
-        return await self._database.write(partial(erasing.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
+        return await self._database.write(partial(erasure_jobs.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
 
     async def resume_erasure(self, erasure_id: str, *, tenant_id: str, now: datetime) -> Erasure:
         """Go on with an erasure from wherever it was interrupted. Done already, it is reported again.
@@ -243,7 +249,7 @@ class Recollection:
         """
         us, job = to_us(now), {"tenant_id": tenant_id, "erasure_id": erasure_id}
         outside = await erase_copies(self._database, self._copies, **job) if self._copies else None
-        batch = partial(erasing.erase_batch, tenant_id=tenant_id, erasure_id=erasure_id, now=us)
+        batch = partial(erasure_jobs.erase_batch, tenant_id=tenant_id, erasure_id=erasure_id, now=us)
         erased = True
         while erased:
             erased = bool(await self._database.write(batch))
@@ -254,9 +260,9 @@ class Recollection:
         except IndexUnavailable:
             _LOG.warning("an erasure waits for the index", exc_info=True)
             return await self.erasure(erasure_id, tenant_id=tenant_id)
-        gone = await self._database.read(partial(erasing.erased_ids, erasure_id=erasure_id))
+        gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
         done = await self._database.write(
-            partial(erasing.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
+            partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
         )
         await self._database.checkpoint()
         return done
@@ -264,10 +270,10 @@ class Recollection:
     async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
         """Erase what has expired, of every tenant, and the recalls from before an instant; how many assertions."""
         count = 0
-        for tenant_id in await self._database.read(partial(erasing.tenants_with_expired, now=to_us(now))):
+        for tenant_id in await self._database.read(partial(erasure_jobs.tenants_with_expired, now=to_us(now))):
             swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
             count += swept.counts.get("assertions", 0)
-        await self._database.write(partial(accesses.forget_before, instant=recalls_before))
+        await self._database.write(partial(recall_log.forget_before, instant=recalls_before))
         await self._database.checkpoint()
         return count
 

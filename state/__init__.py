@@ -1,25 +1,14 @@
 """State: one thread's durable journal, its runs, waits and leases. Answers "may this run continue?"."""
 
-from state.accept import Acceptance, FindStart, Offer, accept
-from state.answering import Resume, names_questions
-from state.claims import (
-    Claim,
-    Held,
-    Inbox,
-    beat,
-    bury,
-    claim,
-    claim_run,
-    enrol,
-    give_back,
-    has_lease,
-    next_due_us,
-    own,
-    read_inbox,
-)
-from state.database import READER_COUNT, TURN_READER_COUNT, Database
-from state.engine import is_sqlite, open_engine
-from state.entry import (
+from threadmark.db.lock_retry import MigrationBlocked, change_schema
+from threadmark.db.migration_runner import Migrations
+from threadmark.db.pooling import SessionsNotKept, refuse_transaction_pooling
+from threadmark.state.append.external_updates import Update, append_aside, copy_thread, update_state
+from threadmark.state.append.journal import Damage, Hand, Journal, read_entries, read_leaves
+from threadmark.state.append.run_changes import Ending, Fork, Move
+from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
+from threadmark.state.engine import is_sqlite, open_engine
+from threadmark.state.entries.entry import (
     Entry,
     Failure,
     ModelReplied,
@@ -42,7 +31,27 @@ from state.entry import (
     WaitSuperseded,
     kind_of,
 )
-from state.errors import (
+from threadmark.state.entries.history import History, read_history, transcripts
+from threadmark.state.entries.ids import (
+    ExecutionId,
+    RunId,
+    StepKey,
+    ThreadId,
+    idempotency_key_of,
+    model_step,
+    new_id,
+    recall_step,
+    wait_id_of,
+)
+from threadmark.state.entries.instants import FAR_US, from_us, to_us
+from threadmark.state.entries.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
+from threadmark.state.entries.lineage import fork as fork_lineage
+from threadmark.state.entries.message import Message, ToolCall, Usage
+from threadmark.state.entries.position import checkpoint_id_of, seq_of_checkpoint
+from threadmark.state.entries.run_index import Origin
+from threadmark.state.entries.steps import Attempt, Step, Steps, lineage_seeing, steps_of
+from threadmark.state.entries.value import ValueRefused, check_text, plain, spell, unspell
+from threadmark.state.errors import (
     AlreadyAnswered,
     AskedByAnother,
     Conflict,
@@ -64,7 +73,29 @@ from state.errors import (
     ThreadGone,
     TookTooLong,
 )
-from state.fleet import (
+from threadmark.state.fold.fold import apply, fold
+from threadmark.state.fold.fold_cache import Folded, Folds, fold_thread
+from threadmark.state.fold.thread_state import Call, Execution, Node, Position, Said, ThreadState
+from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
+from threadmark.state.outage import is_outage
+from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
+from threadmark.state.runs.acceptance import Acceptance, FindStart, Offer, accept
+from threadmark.state.runs.claims import (
+    Claim,
+    Held,
+    Inbox,
+    beat,
+    bury,
+    claim,
+    claim_run,
+    enrol,
+    give_back,
+    has_lease,
+    next_due_us,
+    own,
+    read_inbox,
+)
+from threadmark.state.runs.fleet import (
     RATE_WINDOW_S,
     LoopSeen,
     QueueDepth,
@@ -76,39 +107,19 @@ from state.fleet import (
     served_routes,
     unserved_routes,
 )
-from state.fold import apply, fold
-from state.folds import Folded, Folds, fold_thread
-from state.history import History, read_history, transcripts
-from state.ids import (
-    ExecutionId,
-    RunId,
-    StepKey,
-    ThreadId,
-    idempotency_key_of,
-    model_step,
-    new_id,
-    recall_step,
-    wait_id_of,
+from threadmark.state.runs.liveness import FileLocks, Liveness
+from threadmark.state.runs.resume import Resume, names_questions
+from threadmark.state.runs.run_start import Start
+from threadmark.state.runs.run_status import (
+    MOVES,
+    SETTLED,
+    CancelAction,
+    Multitask,
+    ParkReason,
+    RunStatus,
+    ThreadStatus,
 )
-from state.instants import FAR_US, from_us, to_us
-from state.journal import Damage, Hand, Journal, read_entries, read_leaves
-from state.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
-from state.lineage import fork as fork_lineage
-from state.liveness import FileLocks, Liveness
-from state.message import Message, ToolCall, Usage
-from state.migrating import Migrations
-from state.migrations import current_revision, head_revision, migrate, schema_gap
-from state.moves import Ending, Fork, Move
-from state.outage import is_outage
-from state.outline import Origin
-from state.outside import Update, append_aside, copy_thread, update_state
-from state.patience import MigrationBlocked, change_schema
-from state.pooling import SessionsNotKept, refuse_transaction_pooling
-from state.position import checkpoint_id_of, seq_of_checkpoint
-from state.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
-from state.records import Run, RunRequest, Thread, Wait, thread_of
-from state.run import MOVES, SETTLED, CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
-from state.runs import (
+from threadmark.state.runs.runs import (
     Answer,
     answer_wait,
     cancel_runs,
@@ -121,12 +132,10 @@ from state.runs import (
     redrive,
     resolve_doubt,
 )
-from state.screens import Line, numbered_run, read_lines, run_names
-from state.session_locks import AdvisoryLocks, HostLocks
-from state.start import Start
-from state.steps import Attempt, Step, Steps, lineage_seeing, steps_of
-from state.thread_state import Call, Execution, Node, Position, Said, ThreadState
-from state.threads import (
+from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
+from threadmark.state.threads.admin_queries import Line, numbered_run, read_lines, run_names
+from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
+from threadmark.state.threads.threads import (
     SORTS,
     ThreadFilter,
     count_threads,
@@ -141,7 +150,6 @@ from state.threads import (
     search_threads,
     sort_key,
 )
-from state.value import ValueRefused, check_text, plain, spell, unspell
 
 __all__ = [
     "FAR_US",

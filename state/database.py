@@ -11,13 +11,13 @@ from typing import TypeVar, cast
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
-from db import DEFAULT_LIMITS, Condition, Limits, Purpose, condition_of
-from state.append import OVERTAKEN, Append, Appended, Outcome
-from state.engine import is_sqlite, normal_url, open_engine
-from state.errors import DatabaseAway, Overtaken
-from state.outage import away, is_away, is_passing
-from state.pools import Pool, check_wanted, interrupted_by
-from state.writer import Writer
+from threadmark.db import DEFAULT_LIMITS, Condition, Limits, Purpose, condition_of
+from threadmark.state.append.append_batch import OVERTAKEN, Append, Appended, Outcome
+from threadmark.state.engine import is_sqlite, normal_url, open_engine
+from threadmark.state.errors import DatabaseAway, Overtaken
+from threadmark.state.outage import away, is_away, is_passing
+from threadmark.state.pools import Pool, check_wanted, interrupted_by
+from threadmark.state.writer import Writer
 
 __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
 
@@ -74,7 +74,9 @@ class Database:
         reader_count: int = READER_COUNT,
         limits: Limits = DEFAULT_LIMITS,
     ) -> "Database":
-        """Open `url` (`sqlite:///path`, `postgresql://…`); tables are there already (see `state.migrate`)."""
+        """Open `url` (`sqlite:///path`, `postgresql://…`); tables are there already (see
+        `threadmark.state.migrate`).
+        """
         make_url(normal_url(url))
         purposes = WRITER_PURPOSES[:1] if is_sqlite(url) else WRITER_PURPOSES
         return cls(

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from db import DEFAULT_LIMITS, Limits, Purpose, is_sqlite, normal_url, postgresql_engine, sqlite_engine
+from threadmark.db import DEFAULT_LIMITS, Limits, Purpose, is_sqlite, normal_url, postgresql_engine, sqlite_engine
 
 __all__ = ["is_sqlite", "normal_url", "open_engine"]
 

@@ -24,7 +24,7 @@ StateError
 
 from collections.abc import Sequence
 
-from db import Condition
+from threadmark.db import Condition
 
 __all__ = [
     "AlreadyAnswered",

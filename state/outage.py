@@ -1,7 +1,7 @@
 """What a failure of the database means: it was away, it was busy, or it refused. Pure."""
 
-from db import Condition, condition_of
-from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
+from threadmark.db import Condition, condition_of
+from threadmark.state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
 
 __all__ = ["away", "is_away", "is_outage", "is_passing"]
 

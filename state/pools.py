@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
-from state.errors import TookTooLong
+from threadmark.state.errors import TookTooLong
 
 __all__ = ["Abandoned", "Pool", "act_for", "check_wanted", "interrupted_by"]
 

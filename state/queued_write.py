@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from state.append import Append
+from threadmark.state.append.append_batch import Append
 
 __all__ = ["QueuedWrite", "Unit", "answer", "groups"]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from state.entry import Failure
-from state.ids import ExecutionId, RunId, StepKey, ThreadId
-from state.instants import from_us
-from state.lineage import Lineage
-from state.message import Message
-from state.run import CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
+from threadmark.state.entries.entry import Failure
+from threadmark.state.entries.ids import ExecutionId, RunId, StepKey, ThreadId
+from threadmark.state.entries.instants import from_us
+from threadmark.state.entries.lineage import Lineage
+from threadmark.state.entries.message import Message
+from threadmark.state.runs.run_status import CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
 
 __all__ = ["Run", "RunRequest", "Thread", "Wait", "run_of", "thread_of", "wait_of"]
 

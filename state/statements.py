@@ -21,11 +21,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql
 
-from state import tables
-from state.instants import FAR_US, database_now_us
-from state.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, greatest
-from state.prepared import Prepared
-from state.run import CancelAction, ParkReason, ThreadStatus
+from threadmark.db.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, greatest
+from threadmark.db.prepared import Prepared
+from threadmark.state import tables
+from threadmark.state.entries.instants import FAR_US, database_now_us
+from threadmark.state.runs.run_status import CancelAction, ParkReason, ThreadStatus
 
 __all__ = [
     "ACTIVE",

@@ -14,12 +14,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from db import DEFAULT_LIMITS, Condition, allow_until, condition_of
-from state.append import Append, Outcome, append_batch, begin_units, commit_appends
-from state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
-from state.outage import away, is_away, is_passing
-from state.pools import Pool
-from state.queued_write import QueuedWrite, Unit, answer, groups
+from threadmark.db import DEFAULT_LIMITS, Condition, allow_until, condition_of
+from threadmark.state.append.append_batch import Append, Outcome, append_batch, begin_units, commit_appends
+from threadmark.state.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown
+from threadmark.state.outage import away, is_away, is_passing
+from threadmark.state.pools import Pool
+from threadmark.state.queued_write import QueuedWrite, Unit, answer, groups
 
 __all__ = ["BATCH_COUNT_MAX", "Writer"]
 

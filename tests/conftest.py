@@ -7,8 +7,8 @@ from contextlib import ExitStack
 import hypothesis
 import pytest
 
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.service import Service
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.service import Service
 
 # The developer's own settings would reach into tests: a real key would be spent, a real database written.
 FOREIGN_SETTINGS = ("THREADMARK_", "OPENAI_", "PG")

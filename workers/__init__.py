@@ -1,8 +1,8 @@
 """Workers: turns of runs, and what turns are made of. What authors of agents need is here."""
 
-from workers.agents import ChatAgent, Limits, Registry
-from workers.dropped_tools import recall_dropped
-from workers.tools import (
+from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
+from threadmark.workers.agents.drop_tools import recall_dropped
+from threadmark.workers.agents.tools import (
     DID_NOT_HAPPEN,
     UNKNOWN,
     Effect,

@@ -1,4 +1,4 @@
-"""For `arq workers.main.WorkerSettings`: this project's worker inside arq's own program.
+"""For `arq threadmark.workers.main.WorkerSettings`: this project's worker inside arq's own program.
 
 `threadmark worker` is the same and outlives an outage of Redis of any length; arq's program waits for Redis a minute
 and ends then, for whoever started it to start it again. Runs lose nothing either way.
@@ -18,13 +18,13 @@ from redis.backoff import ConstantBackoff
 from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
-from workers.data_dir import make_data_dir
-from workers.heap import settle_heap
-from workers.pools import UPKEEP
-from workers.redis_intake import ARQ_OPTIONS
-from workers.schema import await_schema, state_gaps, when_reachable
-from workers.settings import Settings, SettingsRefused
-from workers.wiring import open_resources
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.pools import UPKEEP
+from threadmark.workers.redis.redis_intake import ARQ_OPTIONS
+from threadmark.workers.schema_wait import await_schema, state_gaps, when_reachable
+from threadmark.workers.settings.settings import Settings, SettingsRefused
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["WorkerSettings"]
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-from memory import (
+from threadmark.memory import (
     ClaimedIndex,
     Copies,
     Database,
@@ -27,10 +27,10 @@ from memory import (
     schema_gap,
     server_index,
 )
-from state import change_schema
-from workers.pools import UPKEEP
-from workers.settings import Settings
-from workers.supervisor import Loop, Supervisor
+from threadmark.state import change_schema
+from threadmark.workers.pools import UPKEEP
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
 

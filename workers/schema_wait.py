@@ -9,12 +9,11 @@ from typing import TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-import compaction
-import state
-from db import condition_of
-from state import SessionsNotKept, is_outage, open_engine
-from state.pooling import is_without_transactions
-from workers.settings import Settings
+from threadmark import compaction, state
+from threadmark.db import condition_of
+from threadmark.db.pooling import is_without_transactions
+from threadmark.state import SessionsNotKept, is_outage, open_engine
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["await_schema", "revision_gaps", "state_gaps", "when_reachable"]
 

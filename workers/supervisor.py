@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from state import is_outage
+from threadmark.state import is_outage
 
 __all__ = ["Loop", "LoopReport", "Supervisor", "stale_after_s"]
 

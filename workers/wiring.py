@@ -10,10 +10,10 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-import compaction
-from db import Purpose
-from memory import Recollection
-from state import (
+from threadmark import compaction
+from threadmark.db import Purpose
+from threadmark.memory import Recollection
+from threadmark.state import (
     READER_COUNT,
     TURN_READER_COUNT,
     AdvisoryLocks,
@@ -29,32 +29,32 @@ from state import (
     refuse_transaction_pooling,
     to_us,
 )
-from workers.agents import Registry, RegistryRefused, load_registry
-from workers.chore import Handler
-from workers.chores import Chores
-from workers.compacting import COMPACT_THREAD, compact_thread
-from workers.compacting_later import COMPACT_IF_DUE, compact_if_due
-from workers.compaction_job import COMPACT_MANY, compact_many
-from workers.desk import Desk
-from workers.doorbell import Doorbell, LocalDoorbell
-from workers.extracting import EXTRACT_MEMORY, extractor_of
-from workers.feed import Feed
-from workers.feed_local import LocalFeed
-from workers.forgetting import JournalCopies
-from workers.learning import ANALYSE_THREAD, analyse_thread
-from workers.lease import Lease
-from workers.memory_side import MemorySide, open_memory
-from workers.models import create_model
-from workers.pools import UPKEEP
-from workers.promoting import promote
-from workers.redis_link import Outage
-from workers.redis_side import open_side
-from workers.schema import revision_gaps
-from workers.settings import Settings
-from workers.supervisor import Loop, Supervisor
-from workers.tokens import count_tokens
-from workers.tracing import tracer_of
-from workers.worker import Pace, Worker, new_worker_id
+from threadmark.workers.agents.agent import Registry, RegistryRefused, load_registry
+from threadmark.workers.fleet.feed import Feed
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.notifier import Doorbell, LocalDoorbell
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.worker import Pace, Worker, new_worker_id
+from threadmark.workers.memory_resources import MemorySide, open_memory
+from threadmark.workers.models import create_model
+from threadmark.workers.pools import UPKEEP
+from threadmark.workers.redis.redis_link import Outage
+from threadmark.workers.redis.redis_resources import open_side
+from threadmark.workers.schema_wait import revision_gaps
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.supervisor import Loop, Supervisor
+from threadmark.workers.tasks.compaction_job import COMPACT_MANY, compact_many
+from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, compact_thread
+from threadmark.workers.tasks.compaction_triggers import COMPACT_IF_DUE, compact_if_due
+from threadmark.workers.tasks.journal_erasure import JournalCopies
+from threadmark.workers.tasks.memory_extraction import EXTRACT_MEMORY, extractor_of
+from threadmark.workers.tasks.promotion import promote
+from threadmark.workers.tasks.task_context import Handler
+from threadmark.workers.tasks.task_runner import Chores
+from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thread
+from threadmark.workers.telemetry.tracing import tracer_of
+from threadmark.workers.tokens import count_tokens
 
 __all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
 
@@ -94,7 +94,7 @@ class Resources:
 
     @property
     def recollection(self) -> Recollection:
-        """Memory; its calls raise `memory.Unavailable` while it is down."""
+        """Memory; its calls raise `threadmark.memory.Unavailable` while it is down."""
         return self.memory.recollection
 
     def now_us(self) -> int:

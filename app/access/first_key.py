@@ -9,10 +9,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from app.access.key import DEFAULT_TENANT, Token
-from app.access.scopes import Scope
-from app.access.store import add_key, count_keys, find_key, take_turn
-from state import Database
+from threadmark.app.access.key import DEFAULT_TENANT, Token
+from threadmark.app.access.key_store import add_key, count_keys, find_key, take_turn
+from threadmark.app.access.scopes import Scope
+from threadmark.state import Database
 
 __all__ = ["FIRST_KEY_FILE", "make_first_key"]
 

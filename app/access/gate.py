@@ -5,13 +5,13 @@ from collections.abc import Callable
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler
 
-from app.access.key import Caller, Token
-from app.access.ring import KeyRing
-from app.access.scopes import is_automatic, scope_needed
-from app.buckets import Buckets
-from app.client_address import source_of
-from app.marks import client_of, mark_caller
-from state.pools import act_for
+from threadmark.app.access.key import Caller, Token
+from threadmark.app.access.ring import KeyRing
+from threadmark.app.access.scopes import is_automatic, scope_needed
+from threadmark.app.access.token_buckets import Buckets
+from threadmark.app.requests.client_address import source_of
+from threadmark.app.requests.request_state import client_of, mark_caller
+from threadmark.state.pools import act_for
 
 __all__ = ["FAILURES_PER_KEY", "FAILURES_PER_SOURCE", "Forbidden", "Gate", "TooMany", "Unauthenticated"]
 

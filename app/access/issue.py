@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from app.access.gate import Forbidden
-from app.access.key import ApiKey, Caller, Token, is_tenant_id
-from app.access.scopes import Scope
-from app.access.store import add_key, end_key, find_key, revoke_key
+from threadmark.app.access.gate import Forbidden
+from threadmark.app.access.key import ApiKey, Caller, Token, is_tenant_id
+from threadmark.app.access.key_store import add_key, end_key, find_key, revoke_key
+from threadmark.app.access.scopes import Scope
 
 __all__ = ["OVERLAP_S", "OVERLAP_S_MAX", "Issued", "KeyRefused", "KeyWish", "NoSuchKey", "issue", "revoke"]
 

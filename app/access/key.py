@@ -6,7 +6,7 @@ import secrets
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.access.scopes import Scope, implied
+from threadmark.app.access.scopes import Scope, implied
 
 __all__ = ["DEFAULT_TENANT", "TENANT_PATTERN", "ApiKey", "Caller", "Token", "is_tenant_id"]
 

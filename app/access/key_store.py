@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection, func, insert, or_, select, text, update
 
-from app.access import tables
-from app.access.key import ApiKey, Token
-from app.access.scopes import Scope
-from state import from_us, to_us
+from threadmark.app.access import tables
+from threadmark.app.access.key import ApiKey, Token
+from threadmark.app.access.scopes import Scope
+from threadmark.state import from_us, to_us
 
 __all__ = [
     "TOUCH_S",

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 
-from app.access.key import ApiKey, Caller, Token
-from app.access.store import TOUCH_S, StoredKey, find_key, touch_key
-from state import Database
+from threadmark.app.access.key import ApiKey, Caller, Token
+from threadmark.app.access.key_store import TOUCH_S, StoredKey, find_key, touch_key
+from threadmark.state import Database
 
 __all__ = ["KNOWN_COUNT_MAX", "RECHECK_S", "KeyRing"]
 

@@ -9,11 +9,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from app.access import ApiKey, Scope, Token
-from app.access.issue import NoSuchKey
-from app.access.key import DEFAULT_TENANT, is_tenant_id
-from app.access.store import add_key, every_key, find_key, revoke_key
-from app.commands.common import Commands, command, open_database, settings_of
+from threadmark.app.access import ApiKey, Scope, Token
+from threadmark.app.access.issue import NoSuchKey
+from threadmark.app.access.key import DEFAULT_TENANT, is_tenant_id
+from threadmark.app.access.key_store import add_key, every_key, find_key, revoke_key
+from threadmark.app.commands.common import Commands, command, open_database, settings_of
 
 __all__ = ["add_to"]
 

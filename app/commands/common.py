@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from app.migrating import MigrationGap, gaps
-from state import Database
-from workers.data_dir import make_data_dir
-from workers.settings import Settings
+from threadmark.app.schema import MigrationGap, gaps
+from threadmark.state import Database
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["Commands", "command", "environment_of", "open_database", "settings_of"]
 

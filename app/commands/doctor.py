@@ -9,18 +9,18 @@ from pathlib import Path
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-import state
-from app.access.first_key import FIRST_KEY_FILE, token_in
-from app.access.store import find_key, has_operator
-from app.commands import doctor_parts
-from app.commands.common import Commands, command, environment_of
-from app.commands.doctor_parts import OTHERS, Finding, database_error
-from app.migrating import gaps
-from app.serving import CannotListen, listen
-from workers.agents import load_registry
-from workers.refusals import DefinitionRefused
-from workers.setting_variables import VARIABLES
-from workers.settings import Settings, SettingsRefused
+from threadmark import state
+from threadmark.app.access.first_key import FIRST_KEY_FILE, token_in
+from threadmark.app.access.key_store import find_key, has_operator
+from threadmark.app.commands import doctor_parts
+from threadmark.app.commands.common import Commands, command, environment_of
+from threadmark.app.commands.doctor_parts import OTHERS, Finding, database_error
+from threadmark.app.schema import gaps
+from threadmark.app.server import CannotListen, listen
+from threadmark.workers.agents.agent import load_registry
+from threadmark.workers.agents.definition_errors import DefinitionRefused
+from threadmark.workers.settings.settings import Settings, SettingsRefused
+from threadmark.workers.settings.variables import VARIABLES
 
 __all__ = ["add_to"]
 

@@ -12,13 +12,13 @@ from redis.exceptions import RedisError
 from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-import state
-from db import is_sqlite
-from workers.data_dir import writable_gap
-from workers.memory_side import memory_gaps
-from workers.setting_values import shown_url
-from workers.setting_variables import OFFLINE_MODEL
-from workers.settings import Settings
+from threadmark import state
+from threadmark.db import is_sqlite
+from threadmark.workers.data_dir import writable_gap
+from threadmark.workers.memory_resources import memory_gaps
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.settings.values import shown_url
+from threadmark.workers.settings.variables import OFFLINE_MODEL
 
 __all__ = ["OTHERS", "Finding", "data_dir", "database_error", "disk", "index", "memory_database", "model", "redis"]
 

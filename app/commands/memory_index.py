@@ -6,13 +6,13 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from app.commands.common import Commands, command, settings_of
-from app.migrating import MigrationGap
-from memory import Agreement, IndexUnavailable, Recollection
-from workers.data_dir import make_data_dir
-from workers.memory_side import memory_gaps, new_recollection
-from workers.settings import Settings
-from workers.wiring import now_utc
+from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.schema import MigrationGap
+from threadmark.memory import Agreement, IndexUnavailable, Recollection
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.memory_resources import memory_gaps, new_recollection
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import now_utc
 
 __all__ = ["IndexElsewhere", "add_to", "verify_memory"]
 

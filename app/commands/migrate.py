@@ -2,9 +2,9 @@
 
 import argparse
 
-from app.commands.common import Commands, command, settings_of
-from app.migrating import all_gaps, migrate_all
-from workers.data_dir import make_data_dir
+from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.schema import all_gaps, migrate_all
+from threadmark.workers.data_dir import make_data_dir
 
 __all__ = ["add_to"]
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import uvloop
 
-from app import logs
-from app.access.first_key import FIRST_KEY_FILE, make_first_key
-from app.commands.common import Commands, command, settings_of
-from app.ending import unless, until_ended
-from app.factory import create_app
-from app.migrating import gaps, migrate_for_start
-from app.resources import Resources
-from app.serving import Server, listen, url_of
-from app.version import VERSION
-from workers.data_dir import make_data_dir
-from workers.heap import settle_heap
-from workers.schema import await_schema, when_reachable
-from workers.settings import Settings
-from workers.wiring import open_resources
+from threadmark.app.access.first_key import FIRST_KEY_FILE, make_first_key
+from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.factory import create_app
+from threadmark.app.operations import logs
+from threadmark.app.operations.process_exit import unless, until_ended
+from threadmark.app.resources import Resources
+from threadmark.app.schema import gaps, migrate_for_start
+from threadmark.app.server import Server, listen, url_of
+from threadmark.app.version import VERSION
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.schema_wait import await_schema, when_reachable
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["add_to"]
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 
-from app.commands.common import Commands, command, open_database, settings_of
-from app.commands.memory import verify_memory
-from state import Database, Journal, Thread, every_thread
+from threadmark.app.commands.common import Commands, command, open_database, settings_of
+from threadmark.app.commands.memory_index import verify_memory
+from threadmark.state import Database, Journal, Thread, every_thread
 
 __all__ = ["add_to"]
 

@@ -9,16 +9,16 @@ from functools import partial
 
 import uvloop
 
-from app import logs
-from app.commands.common import Commands, command, settings_of
-from app.ending import unless, until_ended
-from app.migrating import gaps
-from app.worker_health import serve_health
-from workers.data_dir import make_data_dir
-from workers.heap import settle_heap
-from workers.schema import await_schema, when_reachable
-from workers.settings import Settings
-from workers.wiring import open_resources
+from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.operations import logs
+from threadmark.app.operations.process_exit import unless, until_ended
+from threadmark.app.operations.worker_health import serve_health
+from threadmark.app.schema import gaps
+from threadmark.workers.data_dir import make_data_dir
+from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.schema_wait import await_schema, when_reachable
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["add_to"]
 

@@ -5,8 +5,8 @@ from collections.abc import Collection
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.edge.answer import answer
-from app.marks import header_of
+from threadmark.app.edge.answer import answer
+from threadmark.app.requests.request_state import header_of
 
 __all__ = ["EXPOSED_HEADERS", "Cors"]
 

@@ -7,9 +7,9 @@ from ipaddress import IPv6Address
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
-from app.edge.answer import refuse
-from app.marks import header_of, headers_of
-from app.problem import Problem
+from threadmark.app.edge.answer import refuse
+from threadmark.app.requests.problem import Problem
+from threadmark.app.requests.request_state import header_of, headers_of
 
 __all__ = ["SECURITY_HEADERS", "Shield"]
 

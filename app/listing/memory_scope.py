@@ -6,7 +6,7 @@ import msgspec
 from litestar.exceptions import ValidationException
 from litestar.params import QueryParameter
 
-from memory import Scope, ScopeRefused
+from threadmark.memory import Scope, ScopeRefused
 
 __all__ = ["NamespaceText", "scope_in_query", "tenant_scope"]
 

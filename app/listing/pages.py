@@ -6,7 +6,7 @@ from typing import Annotated, Generic, TypeVar
 
 from litestar.params import QueryParameter
 
-from app.cursors import Cursor
+from threadmark.app.listing.cursors import Cursor
 
 __all__ = ["PAGE_SIZE", "PAGE_SIZE_MAX", "CursorText", "Page", "PageSize", "beyond", "cut"]
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from litestar.params import HeaderParameter
 
-from app.request import BodyRefused
-from compaction import Precondition
+from threadmark.app.requests.request import BodyRefused
+from threadmark.compaction import Precondition
 
 __all__ = ["IfMatch", "IfNoneMatch", "condition_of", "tag_of"]
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from state import Migrations
+from threadmark.state import Migrations
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
 

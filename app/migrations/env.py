@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from app.access.tables import METADATA
-from app.migrations import VERSION_TABLE
+from threadmark.app.access.tables import METADATA
+from threadmark.app.migrations import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy import Connection
 
-from state import Database, QueueDepth, WorkerSeen, claim_lag_s, list_workers, queue_depths, served_routes
+from threadmark.state import Database, QueueDepth, WorkerSeen, claim_lag_s, list_workers, queue_depths, served_routes
 
 __all__ = ["FleetMetrics"]
 

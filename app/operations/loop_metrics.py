@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from workers.supervisor import Supervisor
+from threadmark.workers.supervisor import Supervisor
 
 __all__ = ["LoopMetrics"]
 

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from workers.redis_link import Outage
+from threadmark.workers.redis.redis_link import Outage
 
 __all__ = ["HttpMetrics", "RedisMetrics"]
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from workers.supervisor import Supervisor
+from threadmark.workers.supervisor import Supervisor
 
 __all__ = ["unless", "until_ended"]
 

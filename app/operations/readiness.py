@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from db import Condition
+from threadmark.db import Condition
 
 __all__ = ["Readiness"]
 

@@ -10,10 +10,10 @@ import msgspec
 import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
 
-from app.loop_metrics import LoopMetrics
-from app.serving import listen
-from workers.supervisor import Supervisor
-from workers.wiring import Resources
+from threadmark.app.operations.loop_metrics import LoopMetrics
+from threadmark.app.server import listen
+from threadmark.workers.supervisor import Supervisor
+from threadmark.workers.wiring import Resources
 
 __all__ = ["health_of", "serve_health"]
 

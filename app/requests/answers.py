@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from litestar import Response
 
-from app.problem import MEDIA_TYPE
-from app.receipts import replay
-from state import Reply
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.requests.request_key import replay
+from threadmark.state import Reply
 
 __all__ = ["json_answer", "once"]
 

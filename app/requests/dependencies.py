@@ -6,7 +6,9 @@ Their validation is skipped: the framework would otherwise take each of these va
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
-from app import access, cursors, receipts, resources
+from threadmark.app import access, resources
+from threadmark.app.listing import cursors
+from threadmark.app.requests import request_key
 
 __all__ = ["Caller", "Keys", "RequestKey", "Resources", "Sealer", "TraceParent"]
 
@@ -15,6 +17,6 @@ Resources = NamedDependency[SkipValidation[resources.Resources]]  #: `resources`
 Keys = NamedDependency[SkipValidation[access.KeyRing]]  #: `keys`: the keys that are known, to forget one
 Sealer = NamedDependency[SkipValidation[cursors.Sealer]]  #: `sealer`: makes and opens cursors
 #: `request_key`: the Idempotency-Key; None without one
-RequestKey = NamedDependency[SkipValidation[receipts.RequestKey | None]]
+RequestKey = NamedDependency[SkipValidation[request_key.RequestKey | None]]
 #: `trace_parent`: the request's `traceparent`, if it names a span
 TraceParent = NamedDependency[SkipValidation[str | None]]

@@ -15,21 +15,21 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.types import ExceptionHandlersMap
 
-import memory
-from app import strict_json
-from app.access.gate import Forbidden, TooMany, Unauthenticated
-from app.access.issue import KeyRefused, NoSuchKey
-from app.cursors import BadCursor
-from app.idempotency import BadIdempotencyKey
-from app.marks import facts_of, request_id_of
-from app.parameters import UnknownParameter
-from app.path_ids import BadId
-from app.problem import MEDIA_TYPE, Problem
-from app.request import BodyRefused, ClientGone, NotJson
-from app.wire.places import BadEventId
-from compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
-from db import Condition
-from state import (
+from threadmark import memory
+from threadmark.app.access.gate import Forbidden, TooMany, Unauthenticated
+from threadmark.app.access.issue import KeyRefused, NoSuchKey
+from threadmark.app.listing.cursors import BadCursor
+from threadmark.app.listing.parameters import UnknownParameter
+from threadmark.app.requests import strict_json
+from threadmark.app.requests.idempotency import BadIdempotencyKey
+from threadmark.app.requests.path_ids import BadId
+from threadmark.app.requests.problem import MEDIA_TYPE, Problem
+from threadmark.app.requests.request import BodyRefused, ClientGone, NotJson
+from threadmark.app.requests.request_state import facts_of, request_id_of
+from threadmark.app.wire.conversations.event_ids import BadEventId
+from threadmark.compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
+from threadmark.db import Condition
+from threadmark.state import (
     AlreadyAnswered,
     AskedByAnother,
     Conflict,

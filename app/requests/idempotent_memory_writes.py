@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 from litestar import Response
 
-from app.access import Caller
-from app.answers import once
-from app.receipts import RequestKey, replay
-from app.resources import Resources
-from state import keep_reply, replied
+from threadmark.app.access import Caller
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.request_key import RequestKey, replay
+from threadmark.app.resources import Resources
+from threadmark.state import keep_reply, replied
 
 __all__ = ["make_once"]
 

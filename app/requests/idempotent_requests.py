@@ -9,12 +9,12 @@ from functools import partial
 
 from litestar import Response
 
-from app.access import Caller
-from app.problem import MEDIA_TYPE
-from app.receipts import RequestKey, replay
-from app.resources import Resources
-from state import store_reply
-from state.receipts import look_up
+from threadmark.app.access import Caller
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.requests.request_key import RequestKey, replay
+from threadmark.app.resources import Resources
+from threadmark.state import store_reply
+from threadmark.state.threads.receipts import look_up
 
 __all__ = ["repeatable"]
 

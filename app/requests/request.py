@@ -10,9 +10,9 @@ from litestar.datastructures import State
 from litestar.exceptions import InternalServerException
 from litestar.types.empty import Empty
 
-from app.access.key import Caller
-from app.pools import BODIES, BODY_BYTES_MIN
-from app.strict_json import parse
+from threadmark.app.access.key import Caller
+from threadmark.app.pools import BODIES, BODY_BYTES_MIN
+from threadmark.app.requests.strict_json import parse
 
 __all__ = ["ApiRequest", "BodyRefused", "ClientGone", "NotJson"]
 

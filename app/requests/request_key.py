@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from litestar import Response
 from litestar.params import HeaderParameter
 
-from app.idempotency import check_key, request_digest
-from app.problem import MEDIA_TYPE
-from app.request import ApiRequest
-from state import Receipt, Reply
+from threadmark.app.requests.idempotency import check_key, request_digest
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.requests.request import ApiRequest
+from threadmark.state import Receipt, Reply
 
 __all__ = ["REPLAYED", "RequestKey", "provide_request_key", "replay"]
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from litestar.params import HeaderParameter
 
-from app.request import ApiRequest
-from workers.spans import link_of
+from threadmark.app.requests.request import ApiRequest
+from threadmark.workers.telemetry.spans import link_of
 
 __all__ = ["provide_trace_parent"]
 

@@ -6,9 +6,9 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from app.access import Caller
-from app.resources import Resources
-from state import (
+from threadmark.app.access import Caller
+from threadmark.app.resources import Resources
+from threadmark.state import (
     CancelAction,
     NothingToCancel,
     RunStatus,

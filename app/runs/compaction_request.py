@@ -9,17 +9,17 @@ import msgspec
 from litestar import Response
 from sqlalchemy import Connection
 
-from app.access import Caller
-from app.receipts import RequestKey
-from app.repeating import repeatable
-from app.request import BodyRefused
-from app.resources import Resources
-from app.wire.compactions import NewCompaction, PolicyBody, ShownCompaction, policy_of
-from compaction import Compaction, CompactionService, Policy, SummariserKind, named_policy
-from state import NotFound, served_routes
-from state.numbered import find_numbered
-from state.tasks import find_named
-from workers.compacting import COMPACT_THREAD, order_compaction, perform, summariser_of
+from threadmark.app.access import Caller
+from threadmark.app.requests.idempotent_requests import repeatable
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.requests.request_key import RequestKey
+from threadmark.app.resources import Resources
+from threadmark.app.wire.compactions.compaction_schema import NewCompaction, PolicyBody, ShownCompaction, policy_of
+from threadmark.compaction import Compaction, CompactionService, Policy, SummariserKind, named_policy
+from threadmark.state import NotFound, served_routes
+from threadmark.state.tasks.tasks import find_named
+from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, order_compaction, perform, summariser_of
 
 __all__ = ["check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
 

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection
 
-from app.access import Caller, Scope
-from app.access.gate import Forbidden
-from app.request import BodyRefused
-from app.standing import position_seq
-from app.wire.run_request import Wish
-from state import (
+from threadmark.app.access import Caller, Scope
+from threadmark.app.access.gate import Forbidden
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.runs.thread_state import position_seq
+from threadmark.app.wire.conversations.run_request import Wish
+from threadmark.state import (
     Acceptance,
     FindStart,
     NotFound,
@@ -25,8 +25,8 @@ from state import (
     read_leaves,
     visible,
 )
-from workers.agents import Registry, assistant_id_of
-from workers.wiring import Resources
+from threadmark.workers.agents.agent import Registry, assistant_id_of
+from threadmark.workers.wiring import Resources
 
 __all__ = ["announce", "offer_of", "start_at", "start_finder"]
 

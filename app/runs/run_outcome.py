@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from app.wire.interrupts import interrupt_of_call
-from app.wire.states import values_of
-from state import (
+from threadmark.app.wire.conversations.interrupt_schema import interrupt_of_call
+from threadmark.app.wire.conversations.state_schema import values_of
+from threadmark.state import (
     SETTLED,
     ParkReason,
     Run,
@@ -23,7 +23,7 @@ from state import (
     read_leaves,
     visible,
 )
-from workers.wiring import Resources
+from threadmark.workers.wiring import Resources
 
 __all__ = ["POLL_S", "is_over", "outcome_of", "until_over"]
 

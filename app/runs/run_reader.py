@@ -6,15 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from dataclasses import dataclass
 from functools import partial
 
-from app.access import Caller, KeyRing
-from app.following import outcome_of, until_over
-from app.problem import MEDIA_TYPE
-from app.resources import Resources
-from app.sse import HEARTBEAT, LiveResponse, follow, frame
-from app.wire.events import Event, StreamMode
-from app.wire.places import Place
-from app.wire.runs import run_path
-from state import CancelAction, NothingToCancel, Run, cancel_runs
+from threadmark.app.access import Caller, KeyRing
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.resources import Resources
+from threadmark.app.runs.run_outcome import outcome_of, until_over
+from threadmark.app.sse import HEARTBEAT, LiveResponse, follow, frame
+from threadmark.app.wire.conversations.event_ids import Place
+from threadmark.app.wire.conversations.event_schema import Event, StreamMode
+from threadmark.app.wire.conversations.run_schema import run_path
+from threadmark.state import CancelAction, NothingToCancel, Run, cancel_runs
 
 __all__ = ["HEARTBEAT_S", "KEY_CHECK_S", "Reader"]
 

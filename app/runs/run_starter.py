@@ -8,17 +8,28 @@ import msgspec
 from litestar import Response
 from sqlalchemy import Connection
 
-from app.accepting import announce, offer_of, start_at, start_finder
-from app.access import Caller, KeyRing
-from app.answers import json_answer
-from app.following import is_over
-from app.live import Reader
-from app.receipts import REPLAYED, RequestKey, replay
-from app.resources import Resources
-from app.wire.places import START
-from app.wire.run_request import StatelessRunBody, Wish, read_wish
-from app.wire.runs import run_path, run_to_wire
-from state import Acceptance, KeyInProgress, Receipt, Reply, Run, accept, get_run, new_id, served_routes, store_reply
+from threadmark.app.access import Caller, KeyRing
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.requests.request_key import REPLAYED, RequestKey, replay
+from threadmark.app.resources import Resources
+from threadmark.app.runs.run_admission import announce, offer_of, start_at, start_finder
+from threadmark.app.runs.run_outcome import is_over
+from threadmark.app.runs.run_reader import Reader
+from threadmark.app.wire.conversations.event_ids import START
+from threadmark.app.wire.conversations.run_request import StatelessRunBody, Wish, read_wish
+from threadmark.app.wire.conversations.run_schema import run_path, run_to_wire
+from threadmark.state import (
+    Acceptance,
+    KeyInProgress,
+    Receipt,
+    Reply,
+    Run,
+    accept,
+    get_run,
+    new_id,
+    served_routes,
+    store_reply,
+)
 
 __all__ = ["Starter", "created"]
 

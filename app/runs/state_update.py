@@ -5,10 +5,10 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from app.request import BodyRefused
-from app.standing import Standing, position_seq, stand
-from app.wire.messages import Revision, check_calls
-from state import (
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.runs.thread_state import Standing, position_seq, stand
+from threadmark.app.wire.conversations.message_schema import Revision, check_calls
+from threadmark.state import (
     Folds,
     Fork,
     NotFound,

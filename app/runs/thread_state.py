@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from app.wire.states import Moment, metadata_of
-from state import (
+from threadmark.app.wire.conversations.state_schema import Moment, metadata_of
+from threadmark.state import (
     Folds,
     NotFound,
     Recorded,

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from app.following import POLL_S, is_over
-from app.pools import sliced
-from app.wire.events import Event, RunEvents, RunFacts, StreamMode
-from app.wire.places import START, Place, flash_slot
-from app.wire.spelling import spell_event
-from state import Recorded, Run, ThreadState, find_run, fold, lineage_of, read_entries, read_leaves, visible
-from workers.agents import assistant_id_of
-from workers.feed import Watch
-from workers.wiring import Resources
+from threadmark.app.pools import sliced
+from threadmark.app.runs.run_outcome import POLL_S, is_over
+from threadmark.app.wire.conversations.event_ids import START, Place, flash_slot
+from threadmark.app.wire.conversations.event_schema import Event, RunEvents, RunFacts, StreamMode
+from threadmark.app.wire.event_json import spell_event
+from threadmark.state import Recorded, Run, ThreadState, find_run, fold, lineage_of, read_entries, read_leaves, visible
+from threadmark.workers.agents.agent import assistant_id_of
+from threadmark.workers.fleet.feed import Watch
+from threadmark.workers.wiring import Resources
 
 __all__ = ["ENTRY_COUNT_MAX", "follow"]
 

@@ -14,9 +14,9 @@ from litestar.enums import MediaType
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
-from app.logs import mark_cut
-from app.problem import MEDIA_TYPE
-from app.resources import Resources
+from threadmark.app.operations.logs import mark_cut
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.resources import Resources
 
 __all__ = ["LiveResponse", "whole_or_cut"]
 

@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from app.request import BodyRefused
+from threadmark.app.requests.request import BodyRefused
 
 __all__ = ["read_as"]
 

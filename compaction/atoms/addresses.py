@@ -8,9 +8,9 @@ Each starts from a rare mark (`://`, `@`, a dot between letters) and looks a bou
 import re
 import unicodedata
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import words
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["find_emails_and_handles", "find_hosts", "find_urls"]
 

@@ -5,22 +5,22 @@ from collections.abc import Iterable
 from itertools import islice
 from operator import attrgetter, eq
 
-from compaction.atoms.addresses import find_emails_and_handles, find_hosts, find_urls
-from compaction.atoms.atom import Atom, AtomClass
-from compaction.atoms.codes import find_backticks, find_hashes, find_identifiers, find_references, find_uuids
-from compaction.atoms.figures import (
+from threadmark.compaction.atoms.addresses import find_emails_and_handles, find_hosts, find_urls
+from threadmark.compaction.atoms.atom import Atom, AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.atoms.codes import find_backticks, find_hashes, find_identifiers, find_references, find_uuids
+from threadmark.compaction.atoms.figures import (
     find_list_markers,
     find_named_versions,
     find_numbers,
     find_signed_money,
     find_versions_and_addresses,
 )
-from compaction.atoms.language import guess_language
-from compaction.atoms.moments import find_moments
-from compaction.atoms.names import find_names
-from compaction.atoms.paths import find_paths
-from compaction.atoms.quotes import find_commands, find_errors, find_quotes
-from compaction.atoms.taken import Canvas
+from threadmark.compaction.atoms.language import guess_language
+from threadmark.compaction.atoms.moments import find_moments
+from threadmark.compaction.atoms.names import find_names
+from threadmark.compaction.atoms.paths import find_paths
+from threadmark.compaction.atoms.quotes import find_commands, find_errors, find_quotes
 
 __all__ = ["EXTRACTOR_VERSION", "FINDERS", "extract_atoms", "extract_atoms_of"]
 

@@ -2,7 +2,7 @@
 
 import re
 
-from compaction.atoms.atom import CONTAINERS, Atom, AtomClass
+from threadmark.compaction.atoms.atom import CONTAINERS, Atom, AtomClass
 
 __all__ = ["Canvas"]
 

@@ -5,10 +5,10 @@
 import re
 import unicodedata
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.measures import UNITS
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import words
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.atoms.measures import UNITS
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["find_backticks", "find_hashes", "find_identifiers", "find_references", "find_uuids", "looks_like_command"]
 

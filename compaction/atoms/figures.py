@@ -4,11 +4,11 @@
 
 import re
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.measures import CURRENCIES, CURRENCY_SIGNS, UNITS
-from compaction.atoms.numerals import number_end, plain_number, scale_after, shifted
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import word_lead, words
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.atoms.measures import CURRENCIES, CURRENCY_SIGNS, UNITS
+from threadmark.compaction.atoms.numerals import number_end, plain_number, scale_after, shifted
+from threadmark.compaction.keyword_prefilter import word_lead, words
 
 __all__ = [
     "find_list_markers",

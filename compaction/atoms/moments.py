@@ -5,10 +5,10 @@
 import re
 from collections.abc import Callable
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.calendar_words import MONTHS
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import word_lead
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.calendar_words import MONTHS
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.keyword_prefilter import word_lead
 
 __all__ = ["find_moments"]
 

@@ -5,8 +5,9 @@
 import re
 import unicodedata
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.people import (
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.atoms.people import (
     COMMON_WORDS,
     GIVEN_NAMES,
     HONORIFICS_JA,
@@ -16,8 +17,7 @@ from compaction.atoms.people import (
     TITLES,
     TITLES_SMALL,
 )
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import words
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["find_names"]
 

@@ -5,9 +5,9 @@
 import re
 import unicodedata
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import words
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["find_paths"]
 

@@ -1,6 +1,6 @@
 """Words by which names of people and organisations are known."""
 
-from compaction.wordlead import words
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = [
     "COMMON_WORDS",

@@ -4,10 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from compaction.atoms.atom import AtomClass
-from compaction.atoms.codes import looks_like_command
-from compaction.atoms.taken import Canvas
-from compaction.wordlead import word_lead, words
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.atoms.canvas import Canvas
+from threadmark.compaction.atoms.codes import looks_like_command
+from threadmark.compaction.keyword_prefilter import word_lead, words
 
 __all__ = ["find_commands", "find_errors", "find_quotes"]
 

@@ -4,12 +4,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from compaction.atoms.language import guess_language
-from compaction.clauses.clause import Clause, ClauseClass
-from compaction.clauses.forms import ENDINGS, NEGATION, POLAR, POLITE_REQUEST, Ending
-from compaction.clauses.leads import cues_by_place
-from compaction.clauses.sentences import sentences
-from compaction.clauses.telling import TELLING
+from threadmark.compaction.atoms.language import guess_language
+from threadmark.compaction.clauses.clause import Clause, ClauseClass
+from threadmark.compaction.clauses.forms import ENDINGS, NEGATION, POLAR, POLITE_REQUEST, Ending
+from threadmark.compaction.clauses.leads import cues_by_place
+from threadmark.compaction.clauses.narration import TELLING
+from threadmark.compaction.clauses.sentences import sentences
 
 __all__ = ["clause_form", "extract_clauses", "is_negative", "lowered", "without_polarity"]
 

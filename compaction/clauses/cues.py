@@ -2,9 +2,9 @@
 
 import re
 
-from compaction.clauses.clause import ClauseClass
-from compaction.clauses.phrases import CJK_PHRASES, PHRASES
-from compaction.wordlead import word_lead, words
+from threadmark.compaction.clauses.clause import ClauseClass
+from threadmark.compaction.clauses.phrases import CJK_PHRASES, PHRASES
+from threadmark.compaction.keyword_prefilter import word_lead, words
 
 __all__ = ["CJK_CUE", "CJK_CUES", "CUE", "CUES"]
 

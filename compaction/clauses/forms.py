@@ -3,8 +3,8 @@
 import re
 from typing import NamedTuple
 
-from compaction.clauses.clause import ClauseClass
-from compaction.wordlead import word_lead, words
+from threadmark.compaction.clauses.clause import ClauseClass
+from threadmark.compaction.keyword_prefilter import word_lead, words
 
 __all__ = ["ENDINGS", "NEGATION", "POLAR", "POLITE_REQUEST", "Ending"]
 

@@ -3,8 +3,8 @@
 import re
 from itertools import pairwise
 
-from compaction.clauses.clause import ClauseClass
-from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
+from threadmark.compaction.clauses.clause import ClauseClass
+from threadmark.compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
 
 __all__ = ["cues_by_place"]
 

@@ -1,6 +1,6 @@
 """What people say instead of the plain cue: turns of phrase, by class. `_` is a blank, `'` any apostrophe."""
 
-from compaction.clauses.clause import ClauseClass
+from threadmark.compaction.clauses.clause import ClauseClass
 
 __all__ = ["CJK_PHRASES", "PHRASES"]
 

@@ -2,8 +2,8 @@
 
 import re
 
-from compaction.atoms.calendar_words import MONTHS
-from compaction.wordlead import words
+from threadmark.compaction.atoms.calendar_words import MONTHS
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["sentences"]
 

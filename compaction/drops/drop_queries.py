@@ -6,20 +6,20 @@ from functools import partial
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.analysis import analyse_text
-from compaction.atoms import AtomClass
-from compaction.ledger import RowKey, UnitKind
-from compaction.ledger.rows import row_id_of
-from compaction.loading import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
-from compaction.pools import RANKING
-from compaction.recall import DropQuery, Recalled, recall_dropped
-from compaction.records import Drop, DropFilter
-from compaction.source import Position, SourceEntry
-from compaction.store import orders, rows
-from compaction.summary import TokenCounter
-from compaction.wording import content_words
-from state import Database, Folds, NotFound
-from state.numbered import find_numbered
+from threadmark.compaction.atoms import AtomClass
+from threadmark.compaction.content_words import content_words
+from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
+from threadmark.compaction.input.analysis import analyse_text
+from threadmark.compaction.input.source import Position, SourceEntry
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
+from threadmark.compaction.ledger import RowKey, UnitKind
+from threadmark.compaction.ledger.rows import row_id_of
+from threadmark.compaction.pools import RANKING
+from threadmark.compaction.records import Drop, DropFilter
+from threadmark.compaction.store import ledger_rows, orders
+from threadmark.compaction.summary import TokenCounter
+from threadmark.state import Database, Folds, NotFound
+from threadmark.state.threads.thread_numbers import find_numbered
 
 __all__ = ["DropSource", "Drops", "FoundDrop"]
 
@@ -65,7 +65,7 @@ class Drops:
         def query(connection: Connection) -> list[Drop]:
             if orders.find_compaction(connection, compaction_id, tenant_id) is None:
                 raise NotFound("Compaction", compaction_id)
-            return rows.page_of_rows(connection, compaction_id, chosen, after=after, count_max=count_max)
+            return ledger_rows.page_of_rows(connection, compaction_id, chosen, after=after, count_max=count_max)
 
         return await self._database.read(query)
 
@@ -82,7 +82,7 @@ class Drops:
 
     async def get(self, tenant_id: str, drop_id: str) -> Drop:
         """The drop. Raises NotFound."""
-        found = await self._database.read(lambda connection: rows.find_drop(connection, tenant_id, drop_id))
+        found = await self._database.read(lambda connection: ledger_rows.find_drop(connection, tenant_id, drop_id))
         if found is None:
             raise NotFound("Drop", drop_id)
         return found
@@ -179,7 +179,9 @@ def _newest(connection: Connection, compaction_ids: Iterable[str]) -> list[Drop]
     """The rows of these ledgers, of each unit that of the newest compaction."""
     newest: dict[str, Drop] = {}
     for compaction_id in sorted(compaction_ids):
-        everything = rows.page_of_rows(connection, compaction_id, DropFilter(statuses=()), after=-1, count_max=None)
+        everything = ledger_rows.page_of_rows(
+            connection, compaction_id, DropFilter(statuses=()), after=-1, count_max=None
+        )
         newest.update((drop.row.row_id, drop) for drop in everything)
     return list(newest.values())
 
@@ -190,7 +192,9 @@ def _candidates(connection: Connection, tenant_id: str, query: DropQuery) -> lis
     found: dict[str, Drop] = {}
     for text in dict.fromkeys(texts):
         chosen = _filter(query, text)
-        drops = rows.rows_of_tenant(connection, tenant_id, chosen, _exact(query.text), count_max=CANDIDATE_COUNT_MAX)
+        drops = ledger_rows.rows_of_tenant(
+            connection, tenant_id, chosen, _exact(query.text), count_max=CANDIDATE_COUNT_MAX
+        )
         found.update((drop.drop_id, drop) for drop in drops)
     return list(found.values())
 
@@ -198,13 +202,13 @@ def _candidates(connection: Connection, tenant_id: str, query: DropQuery) -> lis
 def _whole_units(connection: Connection, tenant_id: str, query: DropQuery) -> tuple[list[Drop], DropQuery]:
     """The units that the question is as a whole, and what then is asked of them."""
     text = query.text.strip()
-    named = rows.find_drop(connection, tenant_id, text)
+    named = ledger_rows.find_drop(connection, tenant_id, text)
     if named is not None:
         return [named], msgspec.structs.replace(query, text="")
     written = {atom.canon for atom in analyse_text(text).atoms if text[atom.start : atom.end] == text}
     canons = {text, text.casefold(), *written}
     names = {row_id_of(RowKey(UnitKind.ATOM, cls, canon)) for cls in AtomClass for canon in canons}
-    return rows.exact_rows(connection, tenant_id, _filter(query), text, names, CANDIDATE_COUNT_MAX), query
+    return ledger_rows.exact_rows(connection, tenant_id, _filter(query), text, names, CANDIDATE_COUNT_MAX), query
 
 
 def _filter(query: DropQuery, text: str = "") -> DropFilter:

@@ -7,14 +7,14 @@ from math import log
 
 import msgspec
 
-from compaction.analysis import analyse_text
-from compaction.answering import Candidate, answer_scores
-from compaction.ledger import Row, RowKey, Source, Status, UnitKind
-from compaction.ledger.rows import row_id_of
-from compaction.source import Position, Role, SourceEntry, Trust
-from compaction.summary.drafts import TokenCounter, estimate_tokens
-from compaction.wording import content_words
-from state.pools import check_wanted
+from threadmark.compaction.content_words import content_words
+from threadmark.compaction.drops.retrieval import Candidate, answer_scores
+from threadmark.compaction.input.analysis import analyse_text
+from threadmark.compaction.input.source import Position, Role, SourceEntry, Trust
+from threadmark.compaction.ledger import Row, RowKey, Source, Status, UnitKind
+from threadmark.compaction.ledger.rows import row_id_of
+from threadmark.compaction.summary.drafts import TokenCounter, estimate_tokens
+from threadmark.state.pools import check_wanted
 
 __all__ = ["DropQuery", "Recalled", "recall_dropped"]
 

@@ -3,11 +3,11 @@
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.loading import MessageCounter, entries_as_of
-from compaction.source import SourceEntry
-from compaction.store import orders, views
-from compaction.view import Segment
-from state import Database, NotFound, get_thread
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.input.thread_loader import MessageCounter, entries_as_of
+from threadmark.compaction.store import orders, views
+from threadmark.compaction.view import Segment
+from threadmark.state import Database, NotFound, get_thread
 
 __all__ = ["Expanded", "Segments"]
 

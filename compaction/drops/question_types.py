@@ -5,8 +5,8 @@ A guess from words, and only for the order of answers: a question that no cue fi
 
 import re
 
-from compaction.atoms import AtomClass
-from compaction.clauses import ClauseClass
+from threadmark.compaction.atoms import AtomClass
+from threadmark.compaction.clauses import ClauseClass
 
 __all__ = ["classes_asked"]
 

@@ -6,14 +6,14 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.ledger import Source
-from compaction.loading import Loaded, MessageCounter, load_thread
-from compaction.records import Drop
-from compaction.source import Position
-from compaction.store import recalls, rows
-from compaction.view import Pin
-from compaction.view.items import live_seqs
-from state import Database, Folds, get_thread, to_us
+from threadmark.compaction.input.source import Position
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_thread
+from threadmark.compaction.ledger import Source
+from threadmark.compaction.records import Drop
+from threadmark.compaction.store import ledger_rows, recalls
+from threadmark.compaction.view import Pin
+from threadmark.compaction.view.items import live_seqs
+from threadmark.state import Database, Folds, get_thread, to_us
 
 __all__ = ["PinSuggestion", "Recalls"]
 
@@ -78,7 +78,7 @@ class Recalls:
             loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
             often = recalls.recalled_often(connection, loaded.thread.number, RECALL_COUNT_MIN, SUGGESTION_COUNT_MAX)
             made = (
-                _suggestion(loaded, rows.find_drop(connection, tenant_id, drop_id), count, last_us)
+                _suggestion(loaded, ledger_rows.find_drop(connection, tenant_id, drop_id), count, last_us)
                 for drop_id, count, last_us in often
             )
             return [each for each in made if each is not None]

@@ -2,11 +2,11 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from compaction.errors import ViewBroken
-from compaction.groups import groups_of
-from compaction.ledger import Source
-from compaction.source import SourceEntry
-from compaction.view.items import Item, Live, Masked, Pin, Summary, View, live_seqs, ranges_of
+from threadmark.compaction.errors import ViewBroken
+from threadmark.compaction.input.groups import groups_of
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.ledger import Source
+from threadmark.compaction.view.items import Item, Live, Masked, Pin, Summary, View, live_seqs, ranges_of
 
 __all__ = ["restore_all", "restore_drops", "restore_range"]
 

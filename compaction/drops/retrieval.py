@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cache
 from math import log
 
-from compaction.asked import classes_asked
-from compaction.source import Role
-from compaction.wording import content_words
-from compaction.wordlead import words
+from threadmark.compaction.content_words import content_words
+from threadmark.compaction.drops.question_types import classes_asked
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.keyword_prefilter import words
 
 __all__ = ["Candidate", "answer_scores"]
 

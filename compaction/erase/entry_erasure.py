@@ -6,17 +6,18 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection
 
-from compaction import tables
-from compaction.analysis import Analyses
-from compaction.erasure import written_again
-from compaction.ledger import Status, erase_rows, totals_of
-from compaction.loading import Loaded, MessageCounter, load_numbered
-from compaction.records import Compaction
-from compaction.source import SourceEntry
-from compaction.store import erasures, orders, recalls, replies, rows, views
-from compaction.summary import TokenCounter
-from compaction.view import Segment
-from state.numbered import lock_number
+from threadmark.compaction import tables
+from threadmark.compaction.erase.summary_erasure import written_again
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered
+from threadmark.compaction.ledger import Status, erase_rows, totals_of
+from threadmark.compaction.records import Compaction
+from threadmark.compaction.store import erasures, orders, recalls, replies, views
+from threadmark.compaction.store import ledger_rows as rows
+from threadmark.compaction.summary import TokenCounter
+from threadmark.compaction.view import Segment
+from threadmark.state.threads.thread_numbers import lock_number
 
 __all__ = ["ErasedCounts", "erase_entries"]
 

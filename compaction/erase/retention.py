@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection
 
-from compaction.ledger import hash_rows
-from compaction.store import orders, rows
+from threadmark.compaction.ledger import hash_rows
+from threadmark.compaction.store import ledger_rows, orders
 
 __all__ = ["hash_words"]
 
@@ -15,7 +15,7 @@ def hash_words(connection: Connection, before_us: int, now_us: int, count_max: i
     """
     due = orders.with_words(connection, before_us, count_max)
     for compaction_id in due:
-        kept = rows.read_rows(connection, compaction_id)
-        rows.put_rows(connection, compaction_id, dict(enumerate(hash_rows(kept))))
+        kept = ledger_rows.read_rows(connection, compaction_id)
+        ledger_rows.put_rows(connection, compaction_id, dict(enumerate(hash_rows(kept))))
         orders.note_words_gone(connection, compaction_id, now_us)
     return len(due)

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compaction.analysis import Analyses
-from compaction.appendix import make_appendix
-from compaction.ledger import Row
-from compaction.ledger.collect import collect_units
-from compaction.ledger.weights import is_critical
-from compaction.policy import Policy
-from compaction.source import SourceEntry
-from compaction.summary import TokenCounter, estimate_tokens, extractive_draft, text_of
-from compaction.summary.footer import footer_of
-from compaction.view.items import Pin, Segment, View
-from compaction.view.stubs import segment_text
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.ledger import Row
+from threadmark.compaction.ledger.collect import collect_units
+from threadmark.compaction.ledger.weights import is_critical
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.summary import TokenCounter, estimate_tokens, extractive_draft, text_of
+from threadmark.compaction.summary.appendix import make_appendix
+from threadmark.compaction.summary.footer import footer_of
+from threadmark.compaction.view.items import Pin, Segment, View
+from threadmark.compaction.view.stubs import segment_text
 
 __all__ = ["without_erased_pins", "written_again"]
 

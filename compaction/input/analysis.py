@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms_of
-from compaction.atoms.language import guess_language
-from compaction.clauses import Clause, extract_clauses, sentences
-from compaction.source import SourceEntry
+from threadmark.compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms_of
+from threadmark.compaction.atoms.language import guess_language
+from threadmark.compaction.clauses import Clause, extract_clauses, sentences
+from threadmark.compaction.input.source import SourceEntry
 
 __all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_all", "analyse_text"]
 

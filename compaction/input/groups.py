@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compaction.source import Role, SourceEntry
+from threadmark.compaction.input.source import Role, SourceEntry
 
 __all__ = ["Group", "Pairing", "groups_of", "pair_results"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import is_
 
-from compaction.source import Position, Role, SourceEntry
-from compaction.transcript import source_entry
-from state import Folded, Message, ThreadState
+from threadmark.compaction.input.source import Position, Role, SourceEntry
+from threadmark.compaction.input.transcript import source_entry
+from threadmark.state import Folded, Message, ThreadState
 
 __all__ = ["MESSAGE_TOKENS", "Counter", "Placed", "entries_of", "placed_of", "versions_of"]
 

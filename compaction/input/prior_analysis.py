@@ -10,13 +10,13 @@ from functools import partial
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.analysis import Analyses, PartAnalysis, analyse_all
-from compaction.placing import entries_of
-from compaction.pools import COMPACTING
-from compaction.source import Position, Role, SourceEntry
-from compaction.store import rows, views
-from state import Database, Folded, Thread
-from state.numbered import lock_number
+from threadmark.compaction.input.analysis import Analyses, PartAnalysis, analyse_all
+from threadmark.compaction.input.placement import entries_of
+from threadmark.compaction.input.source import Position, Role, SourceEntry
+from threadmark.compaction.pools import COMPACTING
+from threadmark.compaction.store import ledger_rows, views
+from threadmark.state import Database, Folded, Thread
+from threadmark.state.threads.thread_numbers import lock_number
 
 __all__ = ["Learnt", "known_analyses", "learn"]
 
@@ -58,7 +58,7 @@ async def learn(database: Database, thread: Thread, folded: Folded) -> Learnt:
 
 async def known_analyses(database: Database, thread: int) -> Analyses:
     """What was found in the thread's messages by now."""
-    return Analyses((await database.read(lambda connection: rows.read_analyses(connection, thread))).items())
+    return Analyses((await database.read(lambda connection: ledger_rows.read_analyses(connection, thread))).items())
 
 
 def _analysed(batch: Sequence[tuple[str, SourceEntry]]) -> dict[str, tuple[PartAnalysis, ...]]:
@@ -67,7 +67,7 @@ def _analysed(batch: Sequence[tuple[str, SourceEntry]]) -> dict[str, tuple[PartA
 
 
 def _kept(connection: Connection, thread: int) -> tuple[set[str], dict[Position, Role]]:
-    return rows.analysed_keys(connection, thread), views.erased_in(connection, thread)
+    return ledger_rows.analysed_keys(connection, thread), views.erased_in(connection, thread)
 
 
 def _keep(
@@ -78,5 +78,5 @@ def _keep(
     now = lock_number(connection, thread.number)
     if now is None or now.erasures != thread.erasures or views.erased_in(connection, thread.number) != erased:
         return False
-    rows.add_analyses(connection, thread.number, found)
+    ledger_rows.add_analyses(connection, thread.number, found)
     return True

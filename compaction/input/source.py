@@ -14,7 +14,7 @@ __all__ = ["Call", "Part", "PartKind", "Position", "Role", "SourceEntry", "Trust
 
 
 class Role(StrEnum):
-    """Who speaks in a message; the names are those of `state.message`."""
+    """Who speaks in a message; the names are those of `threadmark.state.entries.message`."""
 
     SYSTEM = "system"
     HUMAN = "human"

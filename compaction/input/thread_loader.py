@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
-from compaction.placing import MESSAGE_TOKENS, Counter, entries_of, placed_of, versions_of
-from compaction.plan import Situation
-from compaction.records import KeptView, Standing
-from compaction.source import Position, SourceEntry
-from compaction.store import views
-from compaction.summary import TokenCounter
-from compaction.view import Live, Masked, Pin, Segment, Summary
-from state import (
+from threadmark.compaction.input.placement import MESSAGE_TOKENS, Counter, entries_of, placed_of, versions_of
+from threadmark.compaction.input.source import Position, SourceEntry
+from threadmark.compaction.records import KeptView, Standing
+from threadmark.compaction.run.plan import Situation
+from threadmark.compaction.store import views
+from threadmark.compaction.summary import TokenCounter
+from threadmark.compaction.view import Live, Masked, Pin, Segment, Summary
+from threadmark.state import (
     Folds,
     Message,
     NotFound,
@@ -27,7 +27,7 @@ from state import (
     read_leaves,
     visible,
 )
-from state.numbered import find_numbered
+from threadmark.state.threads.thread_numbers import find_numbered
 
 __all__ = [
     "Loaded",

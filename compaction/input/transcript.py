@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from compaction.source import Call, Part, PartKind, Role, SourceEntry, Trust
-from compaction.view import Rendered, RenderedPart
-from state import Message, ToolCall
+from threadmark.compaction.input.source import Call, Part, PartKind, Role, SourceEntry, Trust
+from threadmark.compaction.view import Rendered, RenderedPart
+from threadmark.state import Message, ToolCall
 
 __all__ = ["source_entry", "view_messages"]
 

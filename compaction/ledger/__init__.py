@@ -1,6 +1,6 @@
 """The ledger: what a summary kept, changed, invented and dropped, unit by unit, with the way back."""
 
-from compaction.ledger.account import (
+from threadmark.compaction.ledger.account import (
     Account,
     AccountUnbalanced,
     Judged,
@@ -12,12 +12,12 @@ from compaction.ledger.account import (
     judge_critical,
     totals_of,
 )
-from compaction.ledger.evidence import Passage
-from compaction.ledger.recheck import recheck_rows
-from compaction.ledger.rows import Place, Row, RowKey, Source
-from compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, hash_rows, root_of, verify_rows
-from compaction.ledger.survival import History, histories
-from compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
+from threadmark.compaction.ledger.evidence import Passage
+from threadmark.compaction.ledger.recheck import recheck_rows
+from threadmark.compaction.ledger.rows import Place, Row, RowKey, Source
+from threadmark.compaction.ledger.seal import GENESIS, LedgerDamaged, erase_rows, hash_rows, root_of, verify_rows
+from threadmark.compaction.ledger.survival import History, histories
+from threadmark.compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
 
 __all__ = [
     "GENESIS",

@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 import msgspec
 
-from compaction.analysis import Analyses
-from compaction.ledger.collect import Unit, collect_units
-from compaction.ledger.evidence import Evidence, Passage
-from compaction.ledger.fates import Circumstances, Fate, decide_fates
-from compaction.ledger.invented import introduced_rows, mark_altered, mark_superseded
-from compaction.ledger.likeness import SummarySentences
-from compaction.ledger.rows import Row, RowKey, row_id_of
-from compaction.ledger.seal import root_of, seal_rows
-from compaction.ledger.survival import History, survive
-from compaction.ledger.terms import Reason, Shown, Status
-from compaction.ledger.weights import CRITICAL_ATOMS, CRITICAL_CLAUSES, is_critical, salience
-from compaction.source import Position, SourceEntry
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Position, SourceEntry
+from threadmark.compaction.ledger.collect import Unit, collect_units
+from threadmark.compaction.ledger.evidence import Evidence, Passage
+from threadmark.compaction.ledger.likeness import SummarySentences
+from threadmark.compaction.ledger.outcomes import Circumstances, Fate, decide_fates
+from threadmark.compaction.ledger.rows import Row, RowKey, row_id_of
+from threadmark.compaction.ledger.seal import root_of, seal_rows
+from threadmark.compaction.ledger.survival import History, survive
+from threadmark.compaction.ledger.terms import Reason, Shown, Status
+from threadmark.compaction.ledger.unsupported import introduced_rows, mark_altered, mark_superseded
+from threadmark.compaction.ledger.weights import CRITICAL_ATOMS, CRITICAL_CLAUSES, is_critical, salience
 
 __all__ = [
     "Account",

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from compaction.analysis import Analyses, TextAnalysis
-from compaction.atoms import AtomClass
-from compaction.ledger.rows import RowKey
-from compaction.ledger.terms import UnitKind
-from compaction.source import SourceEntry
-from compaction.wording import content_words
+from threadmark.compaction.atoms import AtomClass
+from threadmark.compaction.content_words import content_words
+from threadmark.compaction.input.analysis import Analyses, TextAnalysis
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.ledger.rows import RowKey
+from threadmark.compaction.ledger.terms import UnitKind
 
 __all__ = ["ANCHORED", "Anchor", "anchors_of", "is_same_anchor", "source_anchors"]
 

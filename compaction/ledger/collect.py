@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compaction.analysis import Analyses, PartAnalysis
-from compaction.ledger.rows import RowKey, Source
-from compaction.ledger.terms import UnitKind
-from compaction.source import PartKind, Role, SourceEntry, Trust
+from threadmark.compaction.input.analysis import Analyses, PartAnalysis
+from threadmark.compaction.input.source import PartKind, Role, SourceEntry, Trust
+from threadmark.compaction.ledger.rows import RowKey, Source
+from threadmark.compaction.ledger.terms import UnitKind
 
 __all__ = ["Unit", "collect_units"]
 

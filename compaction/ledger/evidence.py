@@ -5,9 +5,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from compaction.analysis import TextAnalysis
-from compaction.clauses import clause_form
-from compaction.ledger.rows import Place
+from threadmark.compaction.clauses import clause_form
+from threadmark.compaction.input.analysis import TextAnalysis
+from threadmark.compaction.ledger.rows import Place
 
 __all__ = ["Evidence", "Passage"]
 

@@ -6,11 +6,11 @@ from enum import Enum
 from heapq import nlargest
 from math import ceil
 
-from compaction.atoms import Atom
-from compaction.clauses import clause_form, is_negative, without_polarity
-from compaction.ledger.evidence import Passage
-from compaction.ledger.rows import Place
-from compaction.wording import content_words, grams
+from threadmark.compaction.atoms import Atom
+from threadmark.compaction.clauses import clause_form, is_negative, without_polarity
+from threadmark.compaction.content_words import content_words, grams
+from threadmark.compaction.ledger.evidence import Passage
+from threadmark.compaction.ledger.rows import Place
 
 __all__ = ["Likeness", "SummarySentences", "Verdict"]
 

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from compaction.analysis import Analyses
-from compaction.ledger.collect import Unit
-from compaction.ledger.evidence import Evidence
-from compaction.ledger.likeness import SummarySentences, Verdict
-from compaction.ledger.rows import Place, RowKey
-from compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
-from compaction.source import PartKind, Position, SourceEntry
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import PartKind, Position, SourceEntry
+from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.evidence import Evidence
+from threadmark.compaction.ledger.likeness import SummarySentences, Verdict
+from threadmark.compaction.ledger.rows import Place, RowKey
+from threadmark.compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
 
 __all__ = ["Circumstances", "Fate", "altered", "decide_fates", "is_kept", "superseded"]
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from compaction.analysis import Analyses
-from compaction.ledger.collect import Unit, collect_units
-from compaction.ledger.rows import Row, Source, row_id_of
-from compaction.ledger.seal import LedgerDamaged, content_digest
-from compaction.ledger.terms import Status, UnitKind
-from compaction.source import SourceEntry
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.ledger.collect import Unit, collect_units
+from threadmark.compaction.ledger.rows import Row, Source, row_id_of
+from threadmark.compaction.ledger.seal import LedgerDamaged, content_digest
+from threadmark.compaction.ledger.terms import Status, UnitKind
 
 __all__ = ["recheck_rows"]
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from compaction.ledger.terms import Reason, Status, UnitKind
-from compaction.source import Role, Trust
+from threadmark.compaction.input.source import Role, Trust
+from threadmark.compaction.ledger.terms import Reason, Status, UnitKind
 
 __all__ = ["Place", "Row", "RowKey", "Source", "row_id_of"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compaction.ledger.rows import Row
-from compaction.ledger.terms import Status
+from threadmark.compaction.ledger.rows import Row
+from threadmark.compaction.ledger.terms import Status
 
 __all__ = [
     "GENESIS",

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compaction.ledger.rows import Row
-from compaction.ledger.terms import KEPT, Status
+from threadmark.compaction.ledger.rows import Row
+from threadmark.compaction.ledger.terms import KEPT, Status
 
 __all__ = ["History", "histories", "survive"]
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from compaction.analysis import Analyses
-from compaction.ledger.anchors import ANCHORED, Anchor, anchors_of, is_same_anchor, source_anchors
-from compaction.ledger.collect import Unit
-from compaction.ledger.evidence import Passage
-from compaction.ledger.fates import Fate, altered, is_kept, superseded
-from compaction.ledger.rows import Row, RowKey
-from compaction.ledger.terms import Status, UnitKind
-from compaction.source import Role, SourceEntry
-from compaction.wording import content_words
+from threadmark.compaction.content_words import content_words
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.ledger.anchors import ANCHORED, Anchor, anchors_of, is_same_anchor, source_anchors
+from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.evidence import Passage
+from threadmark.compaction.ledger.outcomes import Fate, altered, is_kept, superseded
+from threadmark.compaction.ledger.rows import Row, RowKey
+from threadmark.compaction.ledger.terms import Status, UnitKind
 
 __all__ = ["introduced_rows", "mark_altered", "mark_superseded"]
 

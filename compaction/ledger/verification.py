@@ -3,15 +3,15 @@
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.analysis import Analyses
-from compaction.atoms import EXTRACTOR_VERSION
-from compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
-from compaction.loading import MessageCounter, entries_as_of
-from compaction.records import Compaction
-from compaction.source import Role
-from compaction.store import orders, rows, views
-from compaction.summary import estimate_tokens
-from state import get_thread
+from threadmark.compaction.atoms import EXTRACTOR_VERSION
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.input.thread_loader import MessageCounter, entries_as_of
+from threadmark.compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
+from threadmark.compaction.records import Compaction
+from threadmark.compaction.store import ledger_rows, orders, views
+from threadmark.compaction.summary import estimate_tokens
+from threadmark.state import get_thread
 
 __all__ = ["LedgerCheck", "check_compaction", "check_thread"]
 
@@ -32,7 +32,7 @@ class LedgerCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 def check_compaction(connection: Connection, done: Compaction) -> LedgerCheck:
     """Whether a committed compaction's rows are those that were sealed, and are all that its entries hold."""
-    ledger = rows.read_rows(connection, done.compaction_id)
+    ledger = ledger_rows.read_rows(connection, done.compaction_id)
     recounts = done.extractor_version == EXTRACTOR_VERSION
     damage = None
     try:

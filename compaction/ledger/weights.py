@@ -3,11 +3,11 @@
 import math
 from collections.abc import Collection
 
-from compaction.atoms import AtomClass
-from compaction.clauses import ClauseClass
-from compaction.ledger.collect import Unit
-from compaction.ledger.terms import UnitKind
-from compaction.source import Role
+from threadmark.compaction.atoms import AtomClass
+from threadmark.compaction.clauses import ClauseClass
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.terms import UnitKind
 
 __all__ = ["CRITICAL_ATOMS", "CRITICAL_CLAUSES", "atom_weight", "clause_weight", "is_critical", "salience"]
 

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from compaction.migrations import VERSION_TABLE
-from compaction.tables import METADATA
+from threadmark.compaction.migrations import VERSION_TABLE
+from threadmark.compaction.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

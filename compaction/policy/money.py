@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from compaction.summary import SummaryPrompt, SummaryReply
+from threadmark.compaction.summary import SummaryPrompt, SummaryReply
 
 __all__ = ["AMOUNT_PATTERN", "Price", "bound_of", "cost_of", "picos_of", "price_of", "spell_money"]
 

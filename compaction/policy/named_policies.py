@@ -6,11 +6,11 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.errors import PolicyMoved
-from compaction.policy import Policy
-from compaction.records import KeptPolicy
-from compaction.store import policies
-from state import Database, NotFound, to_us
+from threadmark.compaction.errors import PolicyMoved
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.records import KeptPolicy
+from threadmark.compaction.store import policies
+from threadmark.state import Database, NotFound, to_us
 
 __all__ = ["Policies", "Precondition", "named_policy"]
 

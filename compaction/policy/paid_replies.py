@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.errors import PurseEmpty
-from compaction.money import Price, bound_of, cost_of, spell_money
-from compaction.records import Compaction, Order
-from compaction.store import purses, replies
-from compaction.summary import DraftRefused, Refused, Summariser, SummaryPrompt, SummaryReply
-from state import Database
+from threadmark.compaction.errors import PurseEmpty
+from threadmark.compaction.policy.money import Price, bound_of, cost_of, spell_money
+from threadmark.compaction.records import Compaction, Order
+from threadmark.compaction.store import budgets, replies
+from threadmark.compaction.summary import DraftRefused, Refused, Summariser, SummaryPrompt, SummaryReply
+from threadmark.state import Database
 
 __all__ = ["PaidReplies"]
 
@@ -50,7 +50,7 @@ class PaidReplies:
         self._check(bound)
         purse_id = self._purse_id
         if purse_id is not msgspec.UNSET:
-            left = await self._database.read(lambda connection: purses.purse_left(connection, purse_id))
+            left = await self._database.read(lambda connection: budgets.purse_left(connection, purse_id))
             if left is not None and bound > left:
                 raise PurseEmpty(purse_id)
 
@@ -105,4 +105,4 @@ class PaidReplies:
     def _charge(self, connection: Connection, picos: int, *, is_ahead: bool) -> None:
         compaction_id = None if self._held is None else self._held.compaction_id
         purse_id = None if self._purse_id is msgspec.UNSET else self._purse_id
-        purses.charge(connection, compaction_id, purse_id, picos, is_ahead=is_ahead)
+        budgets.charge(connection, compaction_id, purse_id, picos, is_ahead=is_ahead)

@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from compaction.ledger import Rules
-from compaction.money import picos_of
+from threadmark.compaction.ledger import Rules
+from threadmark.compaction.policy.money import picos_of
 
 __all__ = ["APPENDIX_SHARE", "APPENDIX_TOKENS_MAX", "APPENDIX_TOKENS_MIN", "Policy"]
 

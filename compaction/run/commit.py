@@ -8,18 +8,18 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.analysis import PartAnalysis
-from compaction.errors import HoldLost, RunInProgress, ViewMoved
-from compaction.ledger import Status, totals_of
-from compaction.loading import Loaded
-from compaction.proposal import Proposal
-from compaction.records import Cause, Compaction, CompactionStatus, KeptView
-from compaction.store import orders, replies, rows, views
-from compaction.telling import change_to
-from compaction.view import View
-from state import LeaseLost, Thread, ThreadGone, ViewAct, append_aside, to_us
-from state.numbered import is_overwritten, lock_number
-from state.tasks import NewTask, add_task
+from threadmark.compaction.errors import HoldLost, RunInProgress, ViewMoved
+from threadmark.compaction.input.analysis import PartAnalysis
+from threadmark.compaction.input.thread_loader import Loaded
+from threadmark.compaction.ledger import Status, totals_of
+from threadmark.compaction.records import Cause, Compaction, CompactionStatus, KeptView
+from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.store import ledger_rows, orders, replies, views
+from threadmark.compaction.view import View
+from threadmark.compaction.view.view_entries import change_to
+from threadmark.state import LeaseLost, Thread, ThreadGone, ViewAct, append_aside, to_us
+from threadmark.state.tasks.tasks import NewTask, add_task
+from threadmark.state.threads.thread_numbers import is_overwritten, lock_number
 
 __all__ = ["PROMOTE", "Commit", "ViewMove", "commit_compaction", "move_view"]
 
@@ -73,14 +73,14 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     if proposal.segment is not None:
         signature = views.signature_of(proposal.segment.covered, loaded.versions)
         views.add_segment(connection, thread.number, proposal.segment, signature)
-    rows.add_rows(connection, compaction_id, thread.tenant_id, thread.number, proposal.ledger.rows)
-    rows.add_promotions(connection, compaction_id, thread.tenant_id, thread.number, proposal.promotions, now_us)
+    ledger_rows.add_rows(connection, compaction_id, thread.tenant_id, thread.number, proposal.ledger.rows)
+    ledger_rows.add_promotions(connection, compaction_id, thread.tenant_id, thread.number, proposal.promotions, now_us)
     if proposal.promotions:
         payload = {"compaction_id": compaction_id}
         add_task(
             connection, NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload), now_us
         )
-    rows.add_analyses(connection, thread.number, done.added)
+    ledger_rows.add_analyses(connection, thread.number, done.added)
     replies.forget_replies(connection, [compaction_id])
     committed = orders.find_compaction(connection, compaction_id)
     if committed is None:

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from compaction.analysis import Analyses
-from compaction.appendix import make_appendix
-from compaction.draft_repair import without_false_lines
-from compaction.errors import PlanOutdated
-from compaction.ledger import (
+from threadmark.compaction.errors import PlanOutdated
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Position, Role, SourceEntry
+from threadmark.compaction.ledger import (
     Account,
     Judged,
     Ledger,
@@ -25,12 +24,11 @@ from compaction.ledger import (
     judge,
     judge_critical,
 )
-from compaction.passages import passages_of
-from compaction.plan import SEGMENT_OVERHEAD_TOKENS
-from compaction.promotion import promotions_of
-from compaction.proposal import Aborted, CompactionRequest, Proposal, Rejection
-from compaction.source import Position, Role, SourceEntry
-from compaction.summary import (
+from threadmark.compaction.run.passages import passages_of
+from threadmark.compaction.run.plan import SEGMENT_OVERHEAD_TOKENS
+from threadmark.compaction.run.promotion import promotions_of
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
+from threadmark.compaction.summary import (
     Admission,
     Draft,
     DraftRefused,
@@ -48,10 +46,12 @@ from compaction.summary import (
     passage_of,
     text_of,
 )
-from compaction.summary.footer import footer_of
-from compaction.swap import next_view
-from compaction.view.items import Segment, View
-from compaction.view.stubs import segment_text, trust_of
+from threadmark.compaction.summary.appendix import make_appendix
+from threadmark.compaction.summary.draft_repair import without_false_lines
+from threadmark.compaction.summary.footer import footer_of
+from threadmark.compaction.view.items import Segment, View
+from threadmark.compaction.view.next_view import next_view
+from threadmark.compaction.view.stubs import segment_text, trust_of
 
 __all__ = ["compact"]
 

@@ -12,22 +12,22 @@ from typing import Any, Protocol
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.analysis import Analyses
-from compaction.atoms import EXTRACTOR_VERSION
-from compaction.commit import Commit, commit_compaction
-from compaction.errors import HoldLost, PlanOutdated, PurseEmpty, RunInProgress, ViewMoved
-from compaction.learning import known_analyses
-from compaction.ledger import History, histories
-from compaction.loading import Loaded, MessageCounter, load_numbered
-from compaction.money import Price
-from compaction.offloop import compact_beside
-from compaction.paying import PaidReplies
-from compaction.plan import Plan, Refusal, RefusalReason, plan_compaction
-from compaction.proposal import Aborted, CompactionRequest, Proposal
-from compaction.records import Compaction, CompactionStatus, Order
-from compaction.store import orders, replies, rows, views
-from compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
-from state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
+from threadmark.compaction.atoms import EXTRACTOR_VERSION
+from threadmark.compaction.errors import HoldLost, PlanOutdated, PurseEmpty, RunInProgress, ViewMoved
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.prior_analysis import known_analyses
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered
+from threadmark.compaction.ledger import History, histories
+from threadmark.compaction.policy.money import Price
+from threadmark.compaction.policy.paid_replies import PaidReplies
+from threadmark.compaction.records import Compaction, CompactionStatus, Order
+from threadmark.compaction.run.commit import Commit, commit_compaction
+from threadmark.compaction.run.executor import compact_beside
+from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, plan_compaction
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
+from threadmark.compaction.store import ledger_rows, orders, replies, views
+from threadmark.compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
+from threadmark.state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
 __all__ = ["HOLD_S", "Performance", "Tools", "draft"]
 
@@ -284,7 +284,7 @@ async def draft(
 def _history(connection: Connection, compaction_ids: list[str]) -> dict[str, History]:
     """What the ledgers of the absorbed segments say, in the order of the compactions."""
     return histories(
-        row for compaction_id in sorted(compaction_ids) for row in rows.read_rows(connection, compaction_id)
+        row for compaction_id in sorted(compaction_ids) for row in ledger_rows.read_rows(connection, compaction_id)
     )
 
 

@@ -7,13 +7,13 @@ from functools import partial
 from types import coroutine
 from typing import Any
 
-from compaction.analysis import Analyses
-from compaction.compact import compact
-from compaction.paying import PaidReplies
-from compaction.pools import COMPACTING
-from compaction.proposal import Aborted, CompactionRequest, Proposal
-from compaction.summary import SummaryPrompt, SummaryReply, TokenCounter
-from state.pools import check_wanted
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.policy.paid_replies import PaidReplies
+from threadmark.compaction.pools import COMPACTING
+from threadmark.compaction.run.compact import compact
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
+from threadmark.compaction.summary import SummaryPrompt, SummaryReply, TokenCounter
+from threadmark.state.pools import check_wanted
 
 __all__ = ["compact_beside"]
 

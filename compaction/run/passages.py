@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import msgspec
 
-from compaction.analysis import Analyses
-from compaction.ledger import Passage
-from compaction.source import Role, SourceEntry
-from compaction.summary.drafts import passage_of
-from compaction.view.items import Live, Pin, Segment, Summary, View
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.ledger import Passage
+from threadmark.compaction.summary.drafts import passage_of
+from threadmark.compaction.view.items import Live, Pin, Segment, Summary, View
 
 __all__ = ["passages_of"]
 

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 import msgspec
 
-from compaction.groups import Group, groups_of
-from compaction.policy import Policy
-from compaction.source import Role, SourceEntry
-from compaction.view.items import Masked, Pin, Segment, Summary, View, live_seqs
+from threadmark.compaction.input.groups import Group, groups_of
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.view.items import Masked, Pin, Segment, Summary, View, live_seqs
 
 __all__ = ["MASK_TOKENS", "SEGMENT_OVERHEAD_TOKENS", "Plan", "Refusal", "RefusalReason", "Situation", "plan_compaction"]
 

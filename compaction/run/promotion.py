@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import msgspec
 
-from compaction.clauses import ClauseClass
-from compaction.ledger import Judged, RowKey, Source, Status, UnitKind
-from compaction.ledger.collect import Unit
-from compaction.ledger.weights import is_critical, salience
-from compaction.source import Role, Trust
+from threadmark.compaction.clauses import ClauseClass
+from threadmark.compaction.input.source import Role, Trust
+from threadmark.compaction.ledger import Judged, RowKey, Source, Status, UnitKind
+from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.weights import is_critical, salience
 
 __all__ = ["Promotion", "promotions_of"]
 

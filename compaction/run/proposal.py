@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from compaction.ledger import History, Ledger
-from compaction.plan import Plan, Situation
-from compaction.policy import Policy
-from compaction.promotion import Promotion
-from compaction.summary import Refused
-from compaction.view.items import Segment, View
+from threadmark.compaction.ledger import History, Ledger
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.plan import Plan, Situation
+from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.summary import Refused
+from threadmark.compaction.view.items import Segment, View
 
 __all__ = ["Aborted", "CompactionRequest", "Proposal", "Rejection"]
 

@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 
-from compaction import tables
-from compaction.errors import PurseEmpty
+from threadmark.compaction import tables
+from threadmark.compaction.errors import PurseEmpty
 
 __all__ = ["charge", "open_purse", "purse_left", "purse_spent"]
 

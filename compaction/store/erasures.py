@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable
 import msgspec
 from sqlalchemy import Connection, select, update
 
-from compaction import tables
-from compaction.promotion import Promotion
-from compaction.source import SourceEntry
-from compaction.store.once import insert_new
+from threadmark.compaction import tables
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.store.insert_new import insert_new
 
 __all__ = ["add_erasures", "erase_promotions"]
 

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
 
-from compaction import tables
-from compaction.analysis import PartAnalysis
-from compaction.atoms import EXTRACTOR_VERSION
-from compaction.ledger import Row
-from compaction.promotion import Promotion
-from compaction.records import Drop, DropFilter, QueuedPromotion
-from compaction.store.once import insert_new
+from threadmark.compaction import tables
+from threadmark.compaction.atoms import EXTRACTOR_VERSION
+from threadmark.compaction.input.analysis import PartAnalysis
+from threadmark.compaction.ledger import Row
+from threadmark.compaction.records import Drop, DropFilter, QueuedPromotion
+from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.store.insert_new import insert_new
 
 __all__ = [
     "add_analyses",

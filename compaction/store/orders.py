@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
-from compaction import tables
-from compaction.plan import Plan
-from compaction.policy import Policy
-from compaction.proposal import Rejection
-from compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, SummariserKind, Trigger
-from compaction.store.once import insert_new
-from state import from_us, has_lease
+from threadmark.compaction import tables
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, SummariserKind, Trigger
+from threadmark.compaction.run.plan import Plan
+from threadmark.compaction.run.proposal import Rejection
+from threadmark.compaction.store.insert_new import insert_new
+from threadmark.state import from_us, has_lease
 
 __all__ = [
     "abort_planned",

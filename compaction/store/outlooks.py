@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select, update
 
-from compaction import tables
-from compaction.store.once import insert_new
+from threadmark.compaction import tables
+from threadmark.compaction.store.insert_new import insert_new
 
 __all__ = ["Outlook", "list_outlooks", "put_outlook"]
 

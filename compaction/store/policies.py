@@ -5,11 +5,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, func, select
 
-from compaction import tables
-from compaction.policy import Policy
-from compaction.records import KeptPolicy
-from compaction.store.once import insert_new
-from state import from_us
+from threadmark.compaction import tables
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.records import KeptPolicy
+from threadmark.compaction.store.insert_new import insert_new
+from threadmark.state import from_us
 
 __all__ = ["add_version", "find_policy", "list_policies", "list_versions"]
 

@@ -6,9 +6,9 @@ from typing import Literal
 import msgspec
 from sqlalchemy import Connection, and_, delete, func, or_, select
 
-from compaction import tables
-from compaction.store.once import insert_new
-from compaction.store.rows import drop_id_of
+from threadmark.compaction import tables
+from threadmark.compaction.store.insert_new import insert_new
+from threadmark.compaction.store.ledger_rows import drop_id_of
 
 __all__ = ["DropRecall", "How", "add_recall", "forget_recalls", "list_recalls", "recalled_often"]
 

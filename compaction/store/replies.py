@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import Connection, delete, select
 
-from compaction import tables
-from compaction.records import Compaction
-from compaction.store.once import insert_new
-from compaction.summary import SummaryReply
+from threadmark.compaction import tables
+from threadmark.compaction.records import Compaction
+from threadmark.compaction.store.insert_new import insert_new
+from threadmark.compaction.summary import SummaryReply
 
 __all__ = ["add_reply", "forget_replies", "read_replies"]
 

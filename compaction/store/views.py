@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from sqlalchemy import Connection, Row, insert, select, update
 
-from compaction import tables
-from compaction.ledger import GENESIS
-from compaction.records import WHOLE_VIEW, Cause, KeptView, Standing
-from compaction.source import Position, Role
-from compaction.store.once import insert_new
-from compaction.view import Item, Segment, View, first_view
-from state import from_us, to_us
+from threadmark.compaction import tables
+from threadmark.compaction.input.source import Position, Role
+from threadmark.compaction.ledger import GENESIS
+from threadmark.compaction.records import WHOLE_VIEW, Cause, KeptView, Standing
+from threadmark.compaction.store.insert_new import insert_new
+from threadmark.compaction.view import Item, Segment, View, first_view
+from threadmark.state import from_us, to_us
 
 __all__ = [
     "add_segment",

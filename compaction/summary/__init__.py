@@ -1,8 +1,8 @@
 """Summaries: by excerpts without a model, by a model behind a protocol, and the validator that refuses the rest."""
 
-from compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens, passage_of, text_of
-from compaction.summary.extractive import extractive_draft
-from compaction.summary.model import (
+from threadmark.compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens, passage_of, text_of
+from threadmark.compaction.summary.extractive import extractive_draft
+from threadmark.compaction.summary.model import (
     Admission,
     DraftRefused,
     Refused,
@@ -11,8 +11,8 @@ from compaction.summary.model import (
     SummaryReply,
     model_draft,
 )
-from compaction.summary.prompts import PROMPT_VERSION, SECTIONS, SummaryPrompt, prompts_for
-from compaction.summary.validate import check_inventions, check_summary
+from threadmark.compaction.summary.prompts import PROMPT_VERSION, SECTIONS, SummaryPrompt, prompts_for
+from threadmark.compaction.summary.validate import check_inventions, check_summary
 
 __all__ = [
     "PROMPT_VERSION",

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from compaction.analysis import Analyses
-from compaction.ledger import RowKey, UnitKind
-from compaction.ledger.collect import Unit
-from compaction.ledger.weights import salience
-from compaction.source import Position, Role, SourceEntry
-from compaction.summary.drafts import Line, TokenCounter
-from compaction.view.stubs import escape_fences
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Position, Role, SourceEntry
+from threadmark.compaction.ledger import RowKey, UnitKind
+from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.weights import salience
+from threadmark.compaction.summary.drafts import Line, TokenCounter
+from threadmark.compaction.view.stubs import escape_fences
 
 __all__ = ["Appendix", "make_appendix"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from compaction.ledger import Judged, Place, Rules, Status, UnitKind
-from compaction.ledger.weights import is_critical
-from compaction.summary import Line, text_of
+from threadmark.compaction.ledger import Judged, Place, Rules, Status, UnitKind
+from threadmark.compaction.ledger.weights import is_critical
+from threadmark.compaction.summary import Line, text_of
 
 __all__ = ["without_false_lines"]
 

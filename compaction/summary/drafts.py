@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from compaction.analysis import analyse_text
-from compaction.ledger import Passage
+from threadmark.compaction.input.analysis import analyse_text
+from threadmark.compaction.ledger import Passage
 
 __all__ = ["Draft", "Line", "TokenCounter", "estimate_tokens", "passage_of", "pointer", "text_of"]
 

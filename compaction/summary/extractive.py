@@ -8,12 +8,12 @@ import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from compaction.analysis import Analyses, TextAnalysis
-from compaction.clauses import clause_form
-from compaction.ledger.weights import atom_weight, clause_weight
-from compaction.source import Role, SourceEntry
-from compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens
-from compaction.view.stubs import escape_fences
+from threadmark.compaction.clauses import clause_form
+from threadmark.compaction.input.analysis import Analyses, TextAnalysis
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.ledger.weights import atom_weight, clause_weight
+from threadmark.compaction.summary.drafts import Draft, Line, TokenCounter, estimate_tokens
+from threadmark.compaction.view.stubs import escape_fences
 
 __all__ = ["extractive_draft"]
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from compaction.ledger import Reason, Row, Status, UnitKind
+from threadmark.compaction.ledger import Reason, Row, Status, UnitKind
 
 __all__ = ["footer_of"]
 

@@ -7,10 +7,10 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from compaction.source import SourceEntry
-from compaction.summary.drafts import Draft, Line, TokenCounter
-from compaction.summary.prompts import SECTIONS, SummaryPrompt, prompts_for
-from compaction.view.stubs import escape_fences
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.summary.drafts import Draft, Line, TokenCounter
+from threadmark.compaction.summary.prompts import SECTIONS, SummaryPrompt, prompts_for
+from threadmark.compaction.view.stubs import escape_fences
 
 __all__ = ["Admission", "DraftRefused", "Refused", "Summariser", "SummariserFailed", "SummaryReply", "model_draft"]
 

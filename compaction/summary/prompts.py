@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from compaction.source import PartKind, SourceEntry
-from compaction.summary.drafts import TokenCounter
-from compaction.view.stubs import escape_fences
+from threadmark.compaction.input.source import PartKind, SourceEntry
+from threadmark.compaction.summary.drafts import TokenCounter
+from threadmark.compaction.view.stubs import escape_fences
 
 __all__ = ["PROMPT_VERSION", "SECTIONS", "SummaryPrompt", "prompts_for"]
 

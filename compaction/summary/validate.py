@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from compaction.analysis import Analyses
-from compaction.clauses import clause_form
-from compaction.ledger import Judged, Passage, Status, UnitKind
-from compaction.source import Role, SourceEntry
-from compaction.summary.drafts import Draft, TokenCounter
-from compaction.summary.model import DraftRefused, Refused
-from compaction.wording import grams
-from compaction.wordlead import words
+from threadmark.compaction.clauses import clause_form
+from threadmark.compaction.content_words import grams
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.keyword_prefilter import words
+from threadmark.compaction.ledger import Judged, Passage, Status, UnitKind
+from threadmark.compaction.summary.drafts import Draft, TokenCounter
+from threadmark.compaction.summary.model import DraftRefused, Refused
 
 __all__ = ["check_inventions", "check_summary"]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from compaction.source import SourceEntry
-from compaction.view.items import Live, Masked, Pin, View
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.view.items import Live, Masked, Pin, View
 
 __all__ = ["ViewDiff", "diff_views"]
 

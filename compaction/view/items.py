@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from compaction.errors import ViewBroken
-from compaction.source import Trust
+from threadmark.compaction.errors import ViewBroken
+from threadmark.compaction.input.source import Trust
 
 __all__ = ["Item", "Live", "Masked", "Pin", "Segment", "Summary", "View", "first_view", "live_seqs", "ranges_of"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from compaction.plan import Plan
-from compaction.source import SourceEntry
-from compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, live_seqs, ranges_of
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.run.plan import Plan
+from threadmark.compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, live_seqs, ranges_of
 
 __all__ = ["next_view", "standing_entries"]
 

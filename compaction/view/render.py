@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from compaction.errors import ViewBroken
-from compaction.groups import Pairing, pair_results
-from compaction.source import Part, PartKind, Role, SourceEntry
-from compaction.view.items import Live, Masked, Pin, Segment, Summary, View
-from compaction.view.stubs import abandoned_text, masked_text, pin_text, reference_text, segment_text
+from threadmark.compaction.errors import ViewBroken
+from threadmark.compaction.input.groups import Pairing, pair_results
+from threadmark.compaction.input.source import Part, PartKind, Role, SourceEntry
+from threadmark.compaction.view.items import Live, Masked, Pin, Segment, Summary, View
+from threadmark.compaction.view.stubs import abandoned_text, masked_text, pin_text, reference_text, segment_text
 
 __all__ = ["PartRole", "Rendered", "RenderedCall", "RenderedPart", "check_view", "render"]
 

@@ -4,8 +4,8 @@ import re
 import secrets
 from collections.abc import Sequence
 
-from compaction.source import Role, SourceEntry, Trust
-from compaction.view.items import Segment
+from threadmark.compaction.input.source import Role, SourceEntry, Trust
+from threadmark.compaction.view.items import Segment
 
 __all__ = [
     "abandoned_text",

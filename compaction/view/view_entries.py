@@ -1,7 +1,7 @@
 """What the journal is told of a view: which one, by what, and nothing of its words."""
 
-from compaction.records import Cause, Compaction, KeptView
-from state import ViewAct, ViewChanged
+from threadmark.compaction.records import Cause, Compaction, KeptView
+from threadmark.state import ViewAct, ViewChanged
 
 __all__ = ["act_of", "change_to"]
 

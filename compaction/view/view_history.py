@@ -6,16 +6,16 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection
 
-from compaction.commit import ViewMove, move_view
-from compaction.errors import NothingToUndo, ViewBroken
-from compaction.ledger import Source
-from compaction.loading import Loaded, MessageCounter, load_numbered, load_thread
-from compaction.records import Cause, Compaction, KeptView
-from compaction.restore import restore_all, restore_drops, restore_range
-from compaction.store import orders, recalls, rows, views
-from compaction.view import Rendered, Segment, View, ViewDiff, check_view, diff_views, render
-from compaction.view.items import live_seqs
-from state import Database, Folds, NotFound, ViewAct, get_thread, new_id, to_us
+from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
+from threadmark.compaction.errors import NothingToUndo, ViewBroken
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered, load_thread
+from threadmark.compaction.ledger import Source
+from threadmark.compaction.records import Cause, Compaction, KeptView
+from threadmark.compaction.run.commit import ViewMove, move_view
+from threadmark.compaction.store import ledger_rows, orders, recalls, views
+from threadmark.compaction.view import Rendered, Segment, View, ViewDiff, check_view, diff_views, render
+from threadmark.compaction.view.items import live_seqs
+from threadmark.state import Database, Folds, NotFound, ViewAct, get_thread, new_id, to_us
 
 __all__ = ["ShownView", "Views"]
 
@@ -103,7 +103,7 @@ class Views:
         done = await self._compaction(tenant_id, compaction_id)
         loaded = await self._loaded(done)
         found = await self._database.read(
-            lambda connection: [rows.find_drop(connection, tenant_id, each) for each in drop_ids]
+            lambda connection: [ledger_rows.find_drop(connection, tenant_id, each) for each in drop_ids]
         )
         spans = []
         for drop_id, drop in zip(drop_ids, found, strict=True):

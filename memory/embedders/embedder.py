@@ -6,8 +6,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.errors import EmbedderFailed
-from memory.text import TOKENIZER
+from threadmark.memory.errors import EmbedderFailed
+from threadmark.memory.text.terms import TOKENIZER
 
 __all__ = ["Embedder", "KnowsRelatedWords", "Vectors", "checked", "space_name"]
 

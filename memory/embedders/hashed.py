@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.text import terms
+from threadmark.memory.text.terms import terms
 
 __all__ = ["HashedEmbedder"]
 

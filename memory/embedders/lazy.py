@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from memory.embedder import Embedder, KnowsRelatedWords
-from memory.pools import UPKEEP
+from threadmark.memory.embedders.embedder import Embedder, KnowsRelatedWords
+from threadmark.memory.pools import UPKEEP
 
 __all__ = ["LazyEmbedder"]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from openai import AsyncOpenAI, OpenAIError
 
-from memory.errors import EmbedderFailed
+from threadmark.memory.errors import EmbedderFailed
 
 __all__ = ["OpenAiEmbedder"]
 

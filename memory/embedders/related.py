@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.text import terms
+from threadmark.memory.text.terms import terms
 
 __all__ = ["Related"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.errors import EmbedderFailed
+from threadmark.memory.errors import EmbedderFailed
 
 __all__ = ["installed_file", "read_tensors", "trusted"]
 

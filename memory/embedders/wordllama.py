@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from memory.embedders.related import Related
-from memory.embedders.weights import installed_file, read_tensors, trusted
-from memory.pools import QUESTIONS, TEXTS
+from threadmark.memory.embedders.related import Related
+from threadmark.memory.embedders.weights import installed_file, read_tensors, trusted
+from threadmark.memory.pools import QUESTIONS, TEXTS
 
 __all__ = ["WordLlamaEmbedder"]
 

@@ -9,18 +9,26 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
 
-from memory.admission import Selector
-from memory.errors import UnknownJob
-from memory.forget import Erasure, Forget, forget_of
-from memory.instants import from_us, to_us
-from memory.quarantine import selected
-from memory.scope import Scope
-from memory.statements import chunks, enqueue, known_namespaces, rows
-from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, quarantine, succession
-from memory.tables_jobs import erasure, outbox, recall_log, tombstone
-from memory.text import folded
-from memory.twins import turns_of, with_turns
-from memory.values import canonical, load
+from threadmark.memory.erase.forget import Erasure, Forget, forget_of
+from threadmark.memory.erase.raw_turns import turns_of, with_turns
+from threadmark.memory.errors import UnknownJob
+from threadmark.memory.model.admission import Selector
+from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.store.job_tables import erasure, outbox, recall_log, tombstone
+from threadmark.memory.store.statements import chunks, enqueue, known_namespaces, rows
+from threadmark.memory.store.tables import (
+    assertion,
+    attribute_lock,
+    evidence,
+    namespace,
+    namespace_prefix,
+    quarantine,
+    succession,
+)
+from threadmark.memory.text.terms import folded
+from threadmark.memory.write.quarantine import selected
 
 __all__ = [
     "BATCH_COUNT",

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, select
 
-from memory.erasing import named
-from memory.forget import Forget
-from memory.provenance import Origin
-from memory.rows import evidence_of
-from memory.statements import rows
-from memory.tables import assertion, evidence
-from memory.values import load
+from threadmark.memory.erase.erasure_jobs import named
+from threadmark.memory.erase.forget import Forget
+from threadmark.memory.model.provenance import Origin
+from threadmark.memory.model.values import load
+from threadmark.memory.store.rows import evidence_of
+from threadmark.memory.store.statements import rows
+from threadmark.memory.store.tables import assertion, evidence
 
 __all__ = ["Traces", "traces"]
 

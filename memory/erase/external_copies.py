@@ -4,9 +4,9 @@ from collections.abc import Collection
 from functools import partial
 from typing import Protocol
 
-from memory.database import Database
-from memory.erasing import count_also, erased_ids, what_of
-from memory.traces import Traces, traces
+from threadmark.memory.erase.erasure_jobs import count_also, erased_ids, what_of
+from threadmark.memory.erase.erasure_manifest import Traces, traces
+from threadmark.memory.store.database import Database
 
 __all__ = ["Copies", "CopyErasure", "erase_copies", "erase_late_copies"]
 

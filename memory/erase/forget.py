@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memory.admission import Selector
-from memory.errors import Refused
-from memory.instants import from_us, to_us
-from memory.scope import Namespace, namespace_of
-from memory.values import canonical, check_label
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.admission import Selector
+from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.scope import Namespace, namespace_of
+from threadmark.memory.model.values import canonical, check_label
 
 __all__ = ["Erasure", "Forget", "forget_of"]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, or_, select
 
-from memory.assertion import TURN
-from memory.statements import chunks
-from memory.tables import assertion, evidence
+from threadmark.memory.model.assertion import TURN
+from threadmark.memory.store.statements import chunks
+from threadmark.memory.store.tables import assertion, evidence
 
 __all__ = ["turns_of", "with_turns"]
 

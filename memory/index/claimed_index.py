@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Sequence
 
-from memory.claim import Claim
-from memory.errors import IndexUnavailable
-from memory.index import Arms, Entry, Index, Probe, Within
-from memory.pools import UPKEEP
+from threadmark.memory.errors import IndexUnavailable
+from threadmark.memory.index.index import Arms, Entry, Index, Probe, Within
+from threadmark.memory.index.index_claim import Claim
+from threadmark.memory.pools import UPKEEP
 
 __all__ = ["ClaimedIndex"]
 

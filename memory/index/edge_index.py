@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import qdrant_edge as edge
 
-from memory.errors import IndexUnavailable
-from memory.index import Arms, Entry, Probe, Within
+from threadmark.memory.errors import IndexUnavailable
+from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
 __all__ = ["EdgeIndex"]
 

@@ -12,12 +12,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.admission import Hold
-from memory.errors import FilterRefused
-from memory.filters import Filter
-from memory.recall import Include, Question
-from memory.scope import Scope
-from memory.values import canonical
+from threadmark.memory.errors import FilterRefused
+from threadmark.memory.model.admission import Hold
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import canonical
+from threadmark.memory.recall.question import Include, Question
 
 __all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Vector", "Within", "tag", "tags_of", "within"]
 

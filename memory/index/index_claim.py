@@ -12,8 +12,8 @@ from typing import Protocol
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from db import DEFAULT_LIMITS, Limits, Purpose
-from memory.database import open_engine
+from threadmark.db import DEFAULT_LIMITS, Limits, Purpose
+from threadmark.memory.store.database import open_engine
 
 __all__ = ["Claim", "FileClaim", "SessionClaim"]
 

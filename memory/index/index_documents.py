@@ -7,15 +7,15 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from memory.index import Entry, Tags, Vector, tags_of
-from memory.instants import FAR_US
-from memory.lexical import CONTEXT_LENGTH, TEXT_LENGTH, weights
-from memory.prepare import dense_text
-from memory.proposals import words_of
-from memory.scope import Scope
-from memory.statements import chunks, rows
-from memory.tables import assertion, namespace
-from memory.values import canonical, load
+from threadmark.memory.index.index import Entry, Tags, Vector, tags_of
+from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.recall.candidates import words_of
+from threadmark.memory.store.statements import chunks, rows
+from threadmark.memory.store.tables import assertion, namespace
+from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, weights
+from threadmark.memory.write.preparation import dense_text
 
 __all__ = ["Material", "materials", "page"]
 

@@ -8,14 +8,14 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from memory.database import Database
-from memory.embedder import Embedder, checked, space_name
-from memory.errors import EmbedderFailed
-from memory.index import Entry, Index, Vector
-from memory.instants import to_us
-from memory.materials import Material, materials
-from memory.outbox import Due, due, put_off, settle
-from memory.spaces import Space, live
+from threadmark.memory.embedders.embedder import Embedder, checked, space_name
+from threadmark.memory.errors import EmbedderFailed
+from threadmark.memory.index.index import Entry, Index, Vector
+from threadmark.memory.index.index_documents import Material, materials
+from threadmark.memory.model.instants import to_us
+from threadmark.memory.store.database import Database
+from threadmark.memory.store.outbox import Due, due, put_off, settle
+from threadmark.memory.store.spaces import Space, live
 
 __all__ = ["BATCH_COUNT_MAX", "Indexer", "dimension_of", "embedded"]
 

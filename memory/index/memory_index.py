@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from memory.errors import IndexUnavailable
-from memory.index import Arms, Entry, Probe, Vector, Within
-from memory.lexical import rarity
+from threadmark.memory.errors import IndexUnavailable
+from threadmark.memory.index.index import Arms, Entry, Probe, Vector, Within
+from threadmark.memory.text.bm25 import rarity
 
 __all__ = ["MemoryIndex"]
 

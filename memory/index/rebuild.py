@@ -5,14 +5,14 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from memory.database import Database
-from memory.embedder import Embedder, space_name
-from memory.errors import EmbedderFailed
-from memory.index import Index
-from memory.indexer import Indexer, dimension_of, embedded
-from memory.materials import page
-from memory.outbox import enqueue_again, pending_count
-from memory.spaces import Space, SpaceStatus, advance, begin, forget, live, serving_or_begin, swap
+from threadmark.memory.embedders.embedder import Embedder, space_name
+from threadmark.memory.errors import EmbedderFailed
+from threadmark.memory.index.index import Index
+from threadmark.memory.index.index_documents import page
+from threadmark.memory.index.indexer import Indexer, dimension_of, embedded
+from threadmark.memory.store.database import Database
+from threadmark.memory.store.outbox import enqueue_again, pending_count
+from threadmark.memory.store.spaces import Space, SpaceStatus, advance, begin, forget, live, serving_or_begin, swap
 
 __all__ = ["Agreement", "Rebuild"]
 

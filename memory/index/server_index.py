@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from qdrant_client import AsyncQdrantClient, models
 from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
-from memory.errors import IndexUnavailable
-from memory.index import Arms, Entry, Probe, Within
+from threadmark.memory.errors import IndexUnavailable
+from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
 __all__ = ["ServerIndex"]
 

@@ -9,8 +9,8 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine
 
-from db import DEFAULT_LIMITS, Limits, Purpose
-from memory.database import open_engine
+from threadmark.db import DEFAULT_LIMITS, Limits, Purpose
+from threadmark.memory.store.database import open_engine
 
 __all__ = ["VERSION_TABLE", "current_revision", "head_revision", "migrate", "schema_gap"]
 

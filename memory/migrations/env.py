@@ -1,9 +1,9 @@
-"""What Alembic runs: over the connection that `memory.migrations.migrate` opened."""
+"""What Alembic runs: over the connection that `threadmark.memory.migrations.migrate` opened."""
 
 from alembic import context
 
-from memory.migrations import VERSION_TABLE
-from memory.tables_jobs import METADATA
+from threadmark.memory.migrations import VERSION_TABLE
+from threadmark.memory.store.job_tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from memory.provenance import Trust
+from threadmark.memory.model.provenance import Trust
 
 __all__ = ["UNTRUSTED_TTL", "Hold", "Selector", "hold_for", "may_supersede"]
 

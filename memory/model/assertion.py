@@ -5,10 +5,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from memory.errors import Refused
-from memory.provenance import Evidence, Origin, Trust
-from memory.scope import Namespace, namespace_of
-from memory.values import check_json, check_label, check_text
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.provenance import Evidence, Origin, Trust
+from threadmark.memory.model.scope import Namespace, namespace_of
+from threadmark.memory.model.values import check_json, check_label, check_text
 
 __all__ = ["ITEM", "TURN", "Assertion", "Cardinality", "Closing", "Disposition", "Draft", "Verdict", "Which"]
 

@@ -3,8 +3,8 @@
 from datetime import datetime
 from typing import Any
 
-from memory.instants import to_us
-from memory.provenance import Trust
+from threadmark.memory.model.instants import to_us
+from threadmark.memory.model.provenance import Trust
 
 __all__ = ["Change", "by"]
 

@@ -2,11 +2,11 @@
 
 from functools import partial
 
-from memory.assertion import Cardinality, Draft
-from memory.database import Database
-from memory.errors import Refused
-from memory.text import folded
-from memory.writing import declared
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.assertion import Cardinality, Draft
+from threadmark.memory.store.database import Database
+from threadmark.memory.text.terms import folded
+from threadmark.memory.write.new_assertions import declared
 
 __all__ = ["Declarations"]
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from memory.errors import FilterRefused, Refused
-from memory.instants import parsed, to_us
-from memory.provenance import Trust
-from memory.text import folded
-from memory.values import check_label
+from threadmark.memory.errors import FilterRefused, Refused
+from threadmark.memory.model.instants import parsed, to_us
+from threadmark.memory.model.provenance import Trust
+from threadmark.memory.model.values import check_label
+from threadmark.memory.text.terms import folded
 
 __all__ = ["FIELDS", "VALUE_COUNT_MAX", "Filter", "parse_filter"]
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from memory.errors import Refused
+from threadmark.memory.errors import Refused
 
 __all__ = ["FAR_US", "from_us", "parsed", "to_us", "until"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from memory.errors import Refused
-from memory.values import canonical, check_code_points, check_label, check_text
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.values import canonical, check_code_points, check_label, check_text
 
 __all__ = ["Evidence", "Origin", "Role", "Trust", "quote_hash"]
 

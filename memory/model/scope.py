@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memory.errors import Refused, ScopeRefused
-from memory.values import canonical, check_label
+from threadmark.memory.errors import Refused, ScopeRefused
+from threadmark.memory.model.values import canonical, check_label
 
 __all__ = ["LABEL_COUNT_MAX", "Namespace", "Scope", "namespace_of"]
 

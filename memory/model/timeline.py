@@ -10,7 +10,7 @@ the versions it touches, and believes what is left of them (before it, after it)
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from memory.instants import FAR_US
+from threadmark.memory.model.instants import FAR_US
 
 __all__ = ["Placement", "Remainder", "Version", "cover", "held_at", "place"]
 

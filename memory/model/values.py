@@ -5,7 +5,7 @@ import math
 import unicodedata
 from typing import Any
 
-from memory.errors import Refused
+from threadmark.memory.errors import Refused
 
 __all__ = [
     "LABEL_LENGTH_MAX",

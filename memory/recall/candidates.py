@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, exists, select
 
-from memory.disposal import Held
-from memory.scope import Namespace, Scope
-from memory.spaces import Space, live
-from memory.statements import chunks, known_namespaces
-from memory.tables import assertion, namespace, namespace_prefix
-from memory.tables_jobs import outbox
-from memory.values import canonical, load
+from threadmark.memory.model.scope import Namespace, Scope
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.recall.post_filter import Held
+from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.spaces import Space, live
+from threadmark.memory.store.statements import chunks, known_namespaces
+from threadmark.memory.store.tables import assertion, namespace, namespace_prefix
 
 __all__ = ["TAIL_COUNT_MAX", "Ground", "Tail", "ground", "newest", "proposed", "words_of"]
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from memory.assertion import Closing
-from memory.filters import Filter
-from memory.instants import from_us, to_us
-from memory.recall import Include, Question, Withheld
-from memory.scope import Namespace, Scope
+from threadmark.memory.model.assertion import Closing
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.scope import Namespace, Scope
+from threadmark.memory.recall.question import Include, Question, Withheld
 
 __all__ = ["Bench", "Held"]
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from memory.dates import asks_for_time, window
-from memory.ranking import Cues
-from memory.recall import Question
-from memory.text import folded
+from threadmark.memory.recall.dates import asks_for_time, window
+from threadmark.memory.recall.question import Question
+from threadmark.memory.recall.ranking import Cues
+from threadmark.memory.text.terms import folded
 
 __all__ = ["cues"]
 

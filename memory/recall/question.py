@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from memory.assertion import Assertion
-from memory.errors import Refused
-from memory.filters import Filter
-from memory.instants import FAR_US, to_us
-from memory.scope import Scope
-from memory.values import check_text
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.assertion import Assertion
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.instants import FAR_US, to_us
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import check_text
 
 __all__ = ["COUNT_MAX", "QUESTION_LENGTH_MAX", "Answer", "Answers", "Include", "Question", "Withheld"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from memory.instants import to_us
-from memory.recipe import Recipe
+from threadmark.memory.model.instants import to_us
+from threadmark.memory.recall.recipe import Recipe
 
 __all__ = ["ARMS", "Candidate", "Cues", "Ranked", "rank"]
 

@@ -8,25 +8,25 @@ from dataclasses import replace
 from functools import partial
 from uuid import uuid4
 
-from memory.budget import fitting
-from memory.cues import cues
-from memory.database import Database
-from memory.disposal import Bench, Held
-from memory.embedder import Embedder, KnowsRelatedWords, checked
-from memory.errors import EmbedderFailed, IndexUnavailable
-from memory.index import Arms, Index, Probe, within
-from memory.indexer import Indexer
-from memory.lexical import dimension
-from memory.pools import QUESTIONS
-from memory.proposals import Ground, Tail, ground, newest, proposed, words_of
-from memory.ranking import Candidate, Ranked, rank
-from memory.reading import by_ids
-from memory.recall import Answer, Answers, Question, Withheld
-from memory.recipe import CURRENT, Recipe, weighed_for
-from memory.scope import Namespace
-from memory.spaces import Space
-from memory.tail import scores
-from memory.text import terms
+from threadmark.memory.embedders.embedder import Embedder, KnowsRelatedWords, checked
+from threadmark.memory.errors import EmbedderFailed, IndexUnavailable
+from threadmark.memory.index.index import Arms, Index, Probe, within
+from threadmark.memory.index.indexer import Indexer
+from threadmark.memory.model.scope import Namespace
+from threadmark.memory.pools import QUESTIONS
+from threadmark.memory.recall.candidates import Ground, Tail, ground, newest, proposed, words_of
+from threadmark.memory.recall.post_filter import Bench, Held
+from threadmark.memory.recall.query_features import cues
+from threadmark.memory.recall.question import Answer, Answers, Question, Withheld
+from threadmark.memory.recall.ranking import Candidate, Ranked, rank
+from threadmark.memory.recall.recipe import CURRENT, Recipe, weighed_for
+from threadmark.memory.recall.token_budget import fitting
+from threadmark.memory.recall.unindexed import scores
+from threadmark.memory.store.assertion_queries import by_ids
+from threadmark.memory.store.database import Database
+from threadmark.memory.store.spaces import Space
+from threadmark.memory.text.bm25 import dimension
+from threadmark.memory.text.terms import terms
 
 __all__ = ["Answering"]
 

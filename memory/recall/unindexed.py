@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from memory.lexical import CONTEXT_LENGTH, TEXT_LENGTH, dimension, rarity, score, weights
+from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, dimension, rarity, score, weights
 
 __all__ = ["Words", "scores"]
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, and_, insert, select
 
-from memory.errors import Refused
-from memory.scope import Scope, namespace_of
-from memory.statements import enqueue, known_namespaces, namespace_id, rows
-from memory.tables import assertion, attribute, evidence, namespace, quarantine, succession
-from memory.tables_jobs import recall_log, tombstone
-from memory.values import canonical, load
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.scope import Scope, namespace_of
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.store.job_tables import recall_log, tombstone
+from threadmark.memory.store.statements import enqueue, known_namespaces, namespace_id, rows
+from threadmark.memory.store.tables import assertion, attribute, evidence, namespace, quarantine, succession
 
 __all__ = ["FORMAT", "Imported", "exported", "exported_tables", "import_lines"]
 

@@ -5,18 +5,18 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, literal, select, union_all
 
-from memory.assertion import ITEM, Assertion, Which
-from memory.errors import UnknownAssertion
-from memory.filters import Filter
-from memory.instants import FAR_US, to_us
-from memory.provenance import Evidence
-from memory.rows import assertion_of, evidence_of
-from memory.scope import Scope
-from memory.statements import chunks, known_namespaces, rows
-from memory.tables import assertion, evidence, namespace, succession
-from memory.text import folded
-from memory.values import canonical
-from memory.writing import SUPERSEDES
+from threadmark.memory.errors import UnknownAssertion
+from threadmark.memory.model.assertion import ITEM, Assertion, Which
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.instants import FAR_US, to_us
+from threadmark.memory.model.provenance import Evidence
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import canonical
+from threadmark.memory.store.rows import assertion_of, evidence_of
+from threadmark.memory.store.statements import chunks, known_namespaces, rows
+from threadmark.memory.store.tables import assertion, evidence, namespace, succession
+from threadmark.memory.text.terms import folded
+from threadmark.memory.write.new_assertions import SUPERSEDES
 
 __all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline"]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from db import (
+from threadmark.db import (
     DEFAULT_LIMITS,
     Condition,
     Limits,
@@ -22,8 +22,8 @@ from db import (
     postgresql_engine,
     sqlite_engine,
 )
-from memory.errors import Unavailable
-from memory.pools import UPKEEP
+from threadmark.memory.errors import Unavailable
+from threadmark.memory.pools import UPKEEP
 
 __all__ = ["Database", "open_engine"]
 
@@ -83,7 +83,7 @@ class Database:
 
     @classmethod
     def open(cls, url: str, limits: Limits = DEFAULT_LIMITS) -> "Database":
-        """Open `url`; its tables are there already (see `memory.migrations`)."""
+        """Open `url`; its tables are there already (see `threadmark.memory.migrations`)."""
         return cls(url, limits)
 
     @property

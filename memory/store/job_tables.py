@@ -8,7 +8,7 @@ from enum import StrEnum
 from sqlalchemy import Column, Index, Text, UniqueConstraint
 from sqlmodel import Field
 
-from memory.tables import BIG, METADATA, Row, big, long_text, number_column, table
+from threadmark.memory.store.tables import BIG, METADATA, Row, big, long_text, number_column, table
 
 __all__ = ["INVENTORY", "METADATA", "Keeps", "erasure", "outbox", "recall_log", "space", "tombstone"]
 

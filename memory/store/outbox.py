@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
-from memory.statements import chunks, enqueue
-from memory.tables import assertion
-from memory.tables_jobs import outbox
+from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.statements import chunks, enqueue
+from threadmark.memory.store.tables import assertion
 
 __all__ = ["Due", "due", "enqueue_again", "pending_count", "put_off", "settle"]
 

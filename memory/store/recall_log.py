@@ -7,11 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select
 
-from memory.instants import from_us, to_us
-from memory.recall import Answers
-from memory.scope import Namespace
-from memory.tables_jobs import recall_log
-from memory.values import canonical, load
+from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.scope import Namespace
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.recall.question import Answers
+from threadmark.memory.store.job_tables import recall_log
 
 __all__ = ["Access", "forget_before", "of_run", "record"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory.assertion import Assertion, Cardinality, Closing
-from memory.instants import FAR_US, from_us, to_us, until
-from memory.prepare import Prepared
-from memory.provenance import Evidence, Origin, Role, Trust
-from memory.values import canonical, load
+from threadmark.memory.model.assertion import Assertion, Cardinality, Closing
+from threadmark.memory.model.instants import FAR_US, from_us, to_us, until
+from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.write.preparation import Prepared
 
 __all__ = ["assertion_of", "evidence_of", "evidence_row", "origin_columns", "version_row"]
 

@@ -5,8 +5,8 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from memory.tables import assertion
-from memory.tables_jobs import space
+from threadmark.memory.store.job_tables import space
+from threadmark.memory.store.tables import assertion
 
 __all__ = ["Space", "SpaceStatus", "advance", "begin", "forget", "live", "swap"]
 

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, bindparam, insert, literal, select, update
 
-from memory.assertion import Disposition, Verdict
-from memory.instants import FAR_US
-from memory.provenance import Role, Trust
-from memory.scope import Namespace, Scope
-from memory.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
-from memory.tables_jobs import outbox
-from memory.values import canonical
+from threadmark.memory.model.assertion import Disposition, Verdict
+from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.provenance import Role, Trust
+from threadmark.memory.model.scope import Namespace, Scope
+from threadmark.memory.model.values import canonical
+from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
 
 __all__ = [
     "IS_HELD",

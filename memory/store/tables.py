@@ -22,7 +22,7 @@ from sqlalchemy import (
 )
 from sqlmodel import Field, SQLModel
 
-from memory.instants import FAR_US
+from threadmark.memory.model.instants import FAR_US
 
 __all__ = [
     "BIG",

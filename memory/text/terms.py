@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import Stemmer  # type: ignore[import-not-found]
 
-from memory.irregular import BASE_FORMS, FUNCTION_WORDS
+from threadmark.memory.text.irregular_words import BASE_FORMS, FUNCTION_WORDS
 
 __all__ = ["TOKENIZER", "folded", "terms"]
 

@@ -10,16 +10,24 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, bindparam, insert, literal, select
 
-from memory.admission import hold_for
-from memory.assertion import Cardinality, Disposition, Verdict
-from memory.conversation import Conversations
-from memory.prepare import Prepared
-from memory.provenance import Role, Trust
-from memory.quarantine import held_selectors, is_named
-from memory.rows import evidence_row, version_row
-from memory.statements import IS_KNOWN, add_evidence, chunks, namespace_ids, raise_trust, rows, told_before
-from memory.tables import assertion, evidence
-from memory.tables_jobs import outbox
+from threadmark.memory.model.admission import hold_for
+from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
+from threadmark.memory.model.provenance import Role, Trust
+from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.rows import evidence_row, version_row
+from threadmark.memory.store.statements import (
+    IS_KNOWN,
+    add_evidence,
+    chunks,
+    namespace_ids,
+    raise_trust,
+    rows,
+    told_before,
+)
+from threadmark.memory.store.tables import assertion, evidence
+from threadmark.memory.write.conversation import Conversations
+from threadmark.memory.write.preparation import Prepared
+from threadmark.memory.write.quarantine import held_selectors, is_named
 
 __all__ = ["remember_plain"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
-from memory.tables import assertion
+from threadmark.memory.store.tables import assertion
 
 __all__ = ["SITTING_GAP", "Conversations"]
 

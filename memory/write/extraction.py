@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
-from memory.assertion import TURN, Draft, Verdict
-from memory.errors import Refused, Unavailable
-from memory.recollection import Recollection
-from memory.scope import Scope
+from threadmark.memory.errors import Refused, Unavailable
+from threadmark.memory.model.assertion import TURN, Draft, Verdict
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.recollection import Recollection
 
 __all__ = ["INSTRUCTION", "Extraction", "ExtractionFailed", "Extractor", "by_model", "by_rules", "extract", "ruled"]
 

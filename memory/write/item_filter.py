@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import ge, gt, le, lt
 from typing import Any
 
-from memory.errors import FilterRefused
+from threadmark.memory.errors import FilterRefused
 
 __all__ = ["matches"]
 

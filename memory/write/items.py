@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from memory.assertion import ITEM, Assertion, Cardinality, Draft
-from memory.change import Change
-from memory.errors import Refused
-from memory.filters import Filter
-from memory.item_filter import matches
-from memory.recall import Question
-from memory.recollection import Recollection
-from memory.scope import Namespace, Scope
-from memory.values import canonical, check_json
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.assertion import ITEM, Assertion, Cardinality, Draft
+from threadmark.memory.model.change import Change
+from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.scope import Namespace, Scope
+from threadmark.memory.model.values import canonical, check_json
+from threadmark.memory.recall.question import Question
+from threadmark.memory.recollection import Recollection
+from threadmark.memory.write.item_filter import matches
 
 __all__ = ["Item", "Items"]
 

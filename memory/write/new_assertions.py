@@ -7,16 +7,14 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, insert, select, update
 
-from memory.admission import Hold, hold_for
-from memory.assertion import Cardinality, Closing, Disposition, Verdict
-from memory.conversation import Conversations
-from memory.instants import FAR_US
-from memory.plain import remember_plain
-from memory.prepare import Prepared
-from memory.provenance import Role, Trust
-from memory.quarantine import held_selectors, is_named
-from memory.rows import evidence_row, version_row
-from memory.statements import (
+from threadmark.memory.model.admission import Hold, hold_for
+from threadmark.memory.model.assertion import Cardinality, Closing, Disposition, Verdict
+from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.provenance import Role, Trust
+from threadmark.memory.model.timeline import Placement, Version, cover, place
+from threadmark.memory.model.values import canonical
+from threadmark.memory.store.rows import evidence_row, version_row
+from threadmark.memory.store.statements import (
     IS_HELD,
     add_evidence,
     enqueue,
@@ -28,9 +26,11 @@ from memory.statements import (
     succeed,
     told_before,
 )
-from memory.tables import assertion, attribute
-from memory.timeline import Placement, Version, cover, place
-from memory.values import canonical
+from threadmark.memory.store.tables import assertion, attribute
+from threadmark.memory.write.append_only import remember_plain
+from threadmark.memory.write.conversation import Conversations
+from threadmark.memory.write.preparation import Prepared
+from threadmark.memory.write.quarantine import held_selectors, is_named
 
 __all__ = [
     "REMAINS",

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from memory.admission import UNTRUSTED_TTL
-from memory.assertion import ITEM, TURN, Cardinality, Draft
-from memory.dates import has_time_words
-from memory.errors import Refused
-from memory.instants import FAR_US, from_us, to_us
-from memory.pools import TEXTS
-from memory.scope import Scope
-from memory.text import folded, terms
-from memory.values import canonical
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.admission import UNTRUSTED_TTL
+from threadmark.memory.model.assertion import ITEM, TURN, Cardinality, Draft
+from threadmark.memory.model.instants import FAR_US, from_us, to_us
+from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.values import canonical
+from threadmark.memory.pools import TEXTS
+from threadmark.memory.recall.dates import has_time_words
+from threadmark.memory.text.terms import folded, terms
 
 __all__ = ["Prepared", "dense_text", "prepare", "prepare_all"]
 

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, bindparam, exists, insert, select, update
 
-from memory.admission import Hold, Selector
-from memory.errors import Refused
-from memory.instants import FAR_US
-from memory.provenance import Origin
-from memory.statements import IS_KNOWN, enqueue
-from memory.tables import assertion, evidence, quarantine
-from memory.values import canonical, load
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.admission import Hold, Selector
+from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.provenance import Origin
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.store.statements import IS_KNOWN, enqueue
+from threadmark.memory.store.tables import assertion, evidence, quarantine
 
 __all__ = ["held_selectors", "hold_source", "is_named", "rests_on", "selected"]
 

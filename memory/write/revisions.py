@@ -4,17 +4,34 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from memory.admission import Hold
-from memory.assertion import Cardinality, Closing
-from memory.errors import AlreadyRetracted, CannotUndo, UnknownAssertion
-from memory.instants import FAR_US
-from memory.provenance import Origin, Role, Trust
-from memory.quarantine import held_selectors, is_named
-from memory.rows import origin_columns
-from memory.statements import IS_HELD, IS_KNOWN, add_evidence, enqueue, insert_version, lock_attribute, rows, succeed
-from memory.tables import assertion, evidence, quarantine, succession
-from memory.timeline import place
-from memory.writing import REMAINS, SUPERSEDES, carry_on, close, copy_of, held_versions, version_of
+from threadmark.memory.errors import AlreadyRetracted, CannotUndo, UnknownAssertion
+from threadmark.memory.model.admission import Hold
+from threadmark.memory.model.assertion import Cardinality, Closing
+from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.provenance import Origin, Role, Trust
+from threadmark.memory.model.timeline import place
+from threadmark.memory.store.rows import origin_columns
+from threadmark.memory.store.statements import (
+    IS_HELD,
+    IS_KNOWN,
+    add_evidence,
+    enqueue,
+    insert_version,
+    lock_attribute,
+    rows,
+    succeed,
+)
+from threadmark.memory.store.tables import assertion, evidence, quarantine, succession
+from threadmark.memory.write.new_assertions import (
+    REMAINS,
+    SUPERSEDES,
+    carry_on,
+    close,
+    copy_of,
+    held_versions,
+    version_of,
+)
+from threadmark.memory.write.quarantine import held_selectors, is_named
 
 __all__ = ["approve", "release_source", "retract", "row_by_id", "undo"]
 

@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import Connection, RootTransaction
 
-from state import append_statements as sql
-from state.binary_arrays import BigInts, Blobs, Ints, Texts
+from threadmark.state.append import append_statements as sql
+from threadmark.state.append.binary_arrays import BigInts, Blobs, Ints, Texts
 
 __all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "begin_units", "commit_appends"]
 

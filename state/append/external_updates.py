@@ -8,19 +8,21 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from state import chain, receipts, statements, tables
-from state.append import Append, append_batch
-from state.cancel import refresh_status
-from state.entry import Entry, Recorded, ViewChanged, kind_of
-from state.errors import Conflict, ThreadBusy
-from state.ids import new_id
-from state.journal import read_entries, seal
-from state.lineage import visible
-from state.moves import Fork, Move, apply_move
-from state.new_threads import create_thread
-from state.receipts import Receipt, Reply
-from state.records import Thread, thread_of
-from state.threads import get_thread
+from threadmark.state import statements, tables
+from threadmark.state.append import chain
+from threadmark.state.append.append_batch import Append, append_batch
+from threadmark.state.append.journal import read_entries, seal
+from threadmark.state.append.run_changes import Fork, Move, apply_move
+from threadmark.state.entries.entry import Entry, Recorded, ViewChanged, kind_of
+from threadmark.state.entries.ids import new_id
+from threadmark.state.entries.lineage import visible
+from threadmark.state.errors import Conflict, ThreadBusy
+from threadmark.state.records import Thread, thread_of
+from threadmark.state.runs.cancellation import refresh_status
+from threadmark.state.threads import receipts
+from threadmark.state.threads.receipts import Receipt, Reply
+from threadmark.state.threads.thread_rows import create_thread
+from threadmark.state.threads.threads import get_thread
 
 __all__ = ["Update", "append_aside", "copy_thread", "update_state"]
 

@@ -12,15 +12,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from state import chain, tables
-from state.append import Append
-from state.database import Database
-from state.entry import Entry, Recorded, decode, encode, kind_of
-from state.errors import JournalDamaged, LeaseLost, Overtaken
-from state.folds import Folded, Folds, empty_fold, fold_thread
-from state.lineage import Leave
-from state.moves import Move, apply_move, refuse_stale
-from state.records import Thread
+from threadmark.state import tables
+from threadmark.state.append import chain
+from threadmark.state.append.append_batch import Append
+from threadmark.state.append.run_changes import Move, apply_move, refuse_stale
+from threadmark.state.database import Database
+from threadmark.state.entries.entry import Entry, Recorded, decode, encode, kind_of
+from threadmark.state.entries.lineage import Leave
+from threadmark.state.errors import JournalDamaged, LeaseLost, Overtaken
+from threadmark.state.fold.fold_cache import Folded, Folds, empty_fold, fold_thread
+from threadmark.state.records import Thread
 
 __all__ = ["Damage", "Hand", "Journal", "Sealed", "read_entries", "read_leaves", "seal"]
 

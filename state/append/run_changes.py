@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import msgspec
 from sqlalchemy import Connection, insert, select, update
 
-from state import statements, tables
-from state.append import Append, Appended, End, append_batch
-from state.entry import Failure, WaitOpened
-from state.errors import LeaseLost, Overtaken, ThreadGone
-from state.ids import ExecutionId
-from state.lineage import Lineage
-from state.records import Thread
-from state.run import SETTLED, ParkReason, RunStatus, ThreadStatus
-from state.tasks import NewTask, add_task
+from threadmark.state import statements, tables
+from threadmark.state.append.append_batch import Append, Appended, End, append_batch
+from threadmark.state.entries.entry import Failure, WaitOpened
+from threadmark.state.entries.ids import ExecutionId
+from threadmark.state.entries.lineage import Lineage
+from threadmark.state.errors import LeaseLost, Overtaken, ThreadGone
+from threadmark.state.records import Thread
+from threadmark.state.runs.run_status import SETTLED, ParkReason, RunStatus, ThreadStatus
+from threadmark.state.tasks.tasks import NewTask, add_task
 
 __all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
 

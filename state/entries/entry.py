@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from state.ids import ExecutionId, RunId, StepKey
-from state.message import Message, Usage
+from threadmark.state.entries.ids import ExecutionId, RunId, StepKey
+from threadmark.state.entries.message import Message, Usage
 
 __all__ = [
     "KINDS",
@@ -145,7 +145,9 @@ class StepFailed(Entry, frozen=True, kw_only=True):
 
 
 class ToolReturned(Entry, frozen=True, kw_only=True):
-    """What a tool call came to; the one result of its step. `value` is spelled (see `state.value`)."""
+    """What a tool call came to; the one result of its step. `value` is spelled (see
+    `threadmark.state.entries.value`).
+    """
 
     step_key: StepKey
     call_id: str

@@ -8,12 +8,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from state.entry import Failure, Recorded, RolledBack, RunStarted, WaitOpened
-from state.fold import apply
-from state.lineage import Leave
-from state.message import Message
-from state.outline import Origin
-from state.thread_state import Position, ThreadState
+from threadmark.state.entries.entry import Failure, Recorded, RolledBack, RunStarted, WaitOpened
+from threadmark.state.entries.lineage import Leave
+from threadmark.state.entries.message import Message
+from threadmark.state.entries.run_index import Origin
+from threadmark.state.fold.fold import apply
+from threadmark.state.fold.thread_state import Position, ThreadState
 
 __all__ = ["History", "read_history", "transcripts"]
 

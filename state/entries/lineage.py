@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from state.entry import Recorded
+from threadmark.state.entries.entry import Recorded
 
 __all__ = ["ROOT", "Leave", "Lineage", "Stretch", "fork", "lineage_of", "visible"]
 

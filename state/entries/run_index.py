@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from state.entry import Recorded, RunStarted
-from state.ids import ExecutionId, RunId
-from state.lineage import Lineage
+from threadmark.state.entries.entry import Recorded, RunStarted
+from threadmark.state.entries.ids import ExecutionId, RunId
+from threadmark.state.entries.lineage import Lineage
 
 __all__ = ["Origin", "Outline"]
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from state import entry as entries
-from state.entry import Failure, Outcome, Recorded, SeenView
-from state.fold import apply
-from state.ids import ExecutionId, StepKey, model_step
-from state.lineage import Leave, Lineage, lineage_of, visible
-from state.message import Usage
-from state.thread_state import Call, Execution, ThreadState
+from threadmark.state.entries import entry as entries
+from threadmark.state.entries.entry import Failure, Outcome, Recorded, SeenView
+from threadmark.state.entries.ids import ExecutionId, StepKey, model_step
+from threadmark.state.entries.lineage import Leave, Lineage, lineage_of, visible
+from threadmark.state.entries.message import Usage
+from threadmark.state.fold.fold import apply
+from threadmark.state.fold.thread_state import Call, Execution, ThreadState
 
 __all__ = ["Attempt", "Step", "StepStatus", "Steps", "lineage_seeing", "steps_of"]
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from state.entry import ToolReturned
-from state.message import Message, ToolCall
-from state.value import plain
+from threadmark.state.entries.entry import ToolReturned
+from threadmark.state.entries.message import Message, ToolCall
+from threadmark.state.entries.value import plain
 
 __all__ = ["result_message", "unanswered_calls"]
 

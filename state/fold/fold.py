@@ -10,11 +10,11 @@ from typing import Literal
 
 import msgspec
 
-from state import entry as entries
-from state.entry import Recorded
-from state.ids import StepKey, tool_step
-from state.thread_state import Call, Execution, Position, Said, ThreadState
-from state.transcript import result_message, unanswered_calls
+from threadmark.state.entries import entry as entries
+from threadmark.state.entries.entry import Recorded
+from threadmark.state.entries.ids import StepKey, tool_step
+from threadmark.state.entries.transcript import result_message, unanswered_calls
+from threadmark.state.fold.thread_state import Call, Execution, Position, Said, ThreadState
 
 __all__ = ["apply", "fold"]
 

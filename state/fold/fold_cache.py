@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from state import tables
-from state.entry import Recorded, decode
-from state.fold import fold
-from state.lineage import Lineage, visible
-from state.outline import Outline
-from state.records import Thread
-from state.thread_state import ThreadState
+from threadmark.state import tables
+from threadmark.state.entries.entry import Recorded, decode
+from threadmark.state.entries.lineage import Lineage, visible
+from threadmark.state.entries.run_index import Outline
+from threadmark.state.fold.fold import fold
+from threadmark.state.fold.thread_state import ThreadState
+from threadmark.state.records import Thread
 
 __all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "Folded", "Folds", "empty_fold", "fold_thread"]
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from state.entry import Failure, Outcome, Recalled
-from state.ids import ExecutionId, StepKey
-from state.message import Message, ToolCall
+from threadmark.state.entries.entry import Failure, Outcome, Recalled
+from threadmark.state.entries.ids import ExecutionId, StepKey
+from threadmark.state.entries.message import Message, ToolCall
 
 __all__ = ["Call", "Execution", "Node", "Place", "Position", "Said", "ThreadState"]
 

@@ -2,8 +2,8 @@
 
 from alembic import context
 
-from state.migrations import VERSION_TABLE
-from state.tables import METADATA
+from threadmark.state.migrations import VERSION_TABLE
+from threadmark.state.tables import METADATA
 
 context.configure(
     connection=context.config.attributes["connection"],

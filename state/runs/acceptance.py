@@ -8,17 +8,18 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select, update
 
-from state import receipts, statements, tables
-from state.answering import Question, Resume, answers_to
-from state.cancel import cancel_active
-from state.errors import NotFound, ThreadBusy
-from state.ids import ExecutionId, new_id
-from state.new_threads import create_thread, label_rows, thread_columns
-from state.receipts import Receipt, Reply
-from state.records import Run, RunRequest, run_of
-from state.run import CancelAction, Multitask, RunStatus, ThreadStatus
-from state.start import Start, leaves_from
-from state.threads import lock_thread, merge_labels
+from threadmark.state import statements, tables
+from threadmark.state.entries.ids import ExecutionId, new_id
+from threadmark.state.errors import NotFound, ThreadBusy
+from threadmark.state.records import Run, RunRequest, run_of
+from threadmark.state.runs.cancellation import cancel_active
+from threadmark.state.runs.resume import Question, Resume, answers_to
+from threadmark.state.runs.run_start import Start, leaves_from
+from threadmark.state.runs.run_status import CancelAction, Multitask, RunStatus, ThreadStatus
+from threadmark.state.threads import receipts
+from threadmark.state.threads.receipts import Receipt, Reply
+from threadmark.state.threads.thread_rows import create_thread, label_rows, thread_columns
+from threadmark.state.threads.threads import lock_thread, merge_labels
 
 __all__ = ["Acceptance", "FindStart", "Offer", "accept"]
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, select, update
 
-from state import statements, tables
-from state.run import CancelAction, RunStatus, ThreadStatus
+from threadmark.state import statements, tables
+from threadmark.state.runs.run_status import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
 

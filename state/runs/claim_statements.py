@@ -25,12 +25,12 @@ from sqlalchemy import (
     update,
 )
 
-from state import tables
-from state.instants import database_now_us
-from state.portable import ANSWERED, RUNNING, any_of
-from state.prepared import Prepared
-from state.run import RunStatus, ThreadStatus
-from state.statements import CLAIMABLE, HEAD_SEQ, PROGRESS
+from threadmark.db.portable import ANSWERED, RUNNING, any_of
+from threadmark.db.prepared import Prepared
+from threadmark.state import tables
+from threadmark.state.entries.instants import database_now_us
+from threadmark.state.runs.run_status import RunStatus, ThreadStatus
+from threadmark.state.statements import CLAIMABLE, HEAD_SEQ, PROGRESS
 
 __all__ = ["CLAIM", "CLAIM_RUN", "DUE", "DUE_RUN", "ORPHANS", "TAKE_RUNS", "TAKE_THREADS", "UNFOLDED"]
 

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
 
-from state import claim_statements, statements, tables
-from state.entry import Failure
-from state.instants import FAR_US, database_now_us
-from state.portable import PENDING
-from state.prepared import Prepared, row_maker
-from state.records import Run, Thread, Wait, run_of, thread_of, wait_of
-from state.run import ParkReason, RunStatus, ThreadStatus
+from threadmark.db.portable import PENDING
+from threadmark.db.prepared import Prepared, row_maker
+from threadmark.state import statements, tables
+from threadmark.state.entries.entry import Failure
+from threadmark.state.entries.instants import FAR_US, database_now_us
+from threadmark.state.records import Run, Thread, Wait, run_of, thread_of, wait_of
+from threadmark.state.runs import claim_statements
+from threadmark.state.runs.run_status import ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "Claim",

@@ -7,10 +7,10 @@ from datetime import datetime
 import msgspec
 from sqlalchemy import Connection, delete, func, insert, select
 
-from state import statements, tables
-from state.instants import database_now_us, from_us
-from state.portable import greatest
-from state.run import RunStatus
+from threadmark.db.portable import greatest
+from threadmark.state import statements, tables
+from threadmark.state.entries.instants import database_now_us, from_us
+from threadmark.state.runs.run_status import RunStatus
 
 __all__ = [
     "RATE_WINDOW_S",

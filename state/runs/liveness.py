@@ -2,7 +2,7 @@
 
 A file lock falls exactly when its process is gone: it is believed at once, on SQLite and among the workers of one
 machine. On PostgreSQL each worker also holds a session advisory lock, which falls when the connection breaks; that is
-a death only by the rules of `state.fallen_locks`. Both only speed things up: the lease decides.
+a death only by the rules of `threadmark.state.runs.fallen_locks`. Both only speed things up: the lease decides.
 """
 
 import fcntl

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from state.errors import AlreadyAnswered, AskedByAnother, Conflict, NothingToResume, Refused
-from state.ids import ExecutionId
+from threadmark.state.entries.ids import ExecutionId
+from threadmark.state.errors import AlreadyAnswered, AskedByAnother, Conflict, NothingToResume, Refused
 
 __all__ = ["ANSWER_KEYS", "Question", "Resume", "answers_to", "names_questions"]
 

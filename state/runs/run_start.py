@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from state.errors import Conflict
-from state.thread_state import Position
+from threadmark.state.errors import Conflict
+from threadmark.state.fold.thread_state import Position
 
 __all__ = ["Start", "leaves_from"]
 

@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Select, select, update
 
-from state import receipts, statements, tables
-from state.accept import Acceptance, Offer, insert_run
-from state.cancel import cancel_active
-from state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
-from state.records import Run, RunRequest, Wait, run_of, wait_of
-from state.run import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
+from threadmark.state import statements, tables
+from threadmark.state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
+from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
+from threadmark.state.runs.acceptance import Acceptance, Offer, insert_run
+from threadmark.state.runs.cancellation import cancel_active
+from threadmark.state.runs.run_status import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
+from threadmark.state.threads import receipts
 
 __all__ = [
     "Answer",

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy import select as sql_select
 from sqlalchemy.exc import DBAPIError
 
-from state import tables
-from state.fallen_locks import FallenLocks
-from state.liveness import FileLocks
+from threadmark.state import tables
+from threadmark.state.runs.fallen_locks import FallenLocks
+from threadmark.state.runs.liveness import FileLocks
 
 __all__ = ["AdvisoryLocks", "HostLocks"]
 

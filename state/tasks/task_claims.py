@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, and_, bindparam, case, exists, func, select, update
 
-from state import tables
-from state.entry import Failure
-from state.instants import database_now_us
-from state.portable import PENDING, RUNNING
-from state.tasks import Task, TaskStatus, task_of
+from threadmark.db.portable import PENDING, RUNNING
+from threadmark.state import tables
+from threadmark.state.entries.entry import Failure
+from threadmark.state.entries.instants import database_now_us
+from threadmark.state.tasks.tasks import Task, TaskStatus, task_of
 
 __all__ = [
     "DEATH_COUNT_MAX",

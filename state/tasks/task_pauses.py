@@ -2,10 +2,10 @@
 
 from sqlalchemy import Connection, update
 
-from state import tables
-from state.errors import Conflict
-from state.instants import FAR_US, database_now_us
-from state.tasks import Task, TaskStatus, get_task
+from threadmark.state import tables
+from threadmark.state.entries.instants import FAR_US, database_now_us
+from threadmark.state.errors import Conflict
+from threadmark.state.tasks.tasks import Task, TaskStatus, get_task
 
 __all__ = ["pause_task", "resume_task"]
 

@@ -1,7 +1,8 @@
 """Tasks: background work that is written down where its cause is, and done by whichever worker comes first.
 
 A task is named by tenant, kind and key: asked for twice, it is one task. Its payload says what it is about by ids; what
-is private stays where the ids lead, so that erasing it there is enough. Claims and ends are in `state.task_claims`.
+is private stays where the ids lead, so that erasing it there is enough. Claims and ends are in
+`threadmark.state.tasks.task_claims`.
 """
 
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, delete, func, select, update
 
-from state import tables
-from state.entry import Failure
-from state.errors import Conflict, NotFound
-from state.ids import new_id
-from state.instants import FAR_US, database_now_us, from_us
-from state.portable import insert_new
+from threadmark.db.portable import insert_new
+from threadmark.state import tables
+from threadmark.state.entries.entry import Failure
+from threadmark.state.entries.ids import new_id
+from threadmark.state.entries.instants import FAR_US, database_now_us, from_us
+from threadmark.state.errors import Conflict, NotFound
 
 __all__ = [
     "NewTask",

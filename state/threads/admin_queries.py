@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
-from state import statements, tables
-from state.ids import RunId
-from state.records import Run, run_of
+from threadmark.state import statements, tables
+from threadmark.state.entries.ids import RunId
+from threadmark.state.records import Run, run_of
 
 __all__ = ["Line", "numbered_run", "read_lines", "run_names"]
 

@@ -12,8 +12,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Table, select, update
 
-from state import chain, tables
-from state.instants import database_now_us
+from threadmark.state import tables
+from threadmark.state.append import chain
+from threadmark.state.entries.instants import database_now_us
 
 __all__ = [
     "Erasing",

@@ -6,9 +6,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, select, update
 
-from state import tables
-from state.errors import KeyReused
-from state.portable import insert_new
+from threadmark.db.portable import insert_new
+from threadmark.state import tables
+from threadmark.state.errors import KeyReused
 
 __all__ = ["KEEP_S", "Receipt", "Reply", "keep_reply", "look_up", "prune", "record", "replied", "store_reply"]
 

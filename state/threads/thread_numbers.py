@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, select
 
-from state import tables
-from state.records import Thread, thread_of
+from threadmark.state import tables
+from threadmark.state.records import Thread, thread_of
 
 __all__ = ["find_numbered", "is_overwritten", "lock_number"]
 

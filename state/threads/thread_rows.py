@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Row, insert
 
-from state import chain, tables
-from state.lineage import ROOT
-from state.portable import insert_new
-from state.run import ThreadStatus
+from threadmark.db.portable import insert_new
+from threadmark.state import tables
+from threadmark.state.append import chain
+from threadmark.state.entries.lineage import ROOT
+from threadmark.state.runs.run_status import ThreadStatus
 
 __all__ = ["canonical", "create_thread", "label_rows", "thread_columns"]
 

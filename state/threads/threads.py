@@ -8,14 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, tuple_, update
 
-from state import receipts, statements, tables
-from state.errors import NotFound, Refused, ThreadExists
-from state.ids import new_id
-from state.instants import to_us
-from state.new_threads import canonical, create_thread, label_rows
-from state.receipts import Receipt, Reply
-from state.records import Thread, thread_of
-from state.run import SETTLED
+from threadmark.state import statements, tables
+from threadmark.state.entries.ids import new_id
+from threadmark.state.entries.instants import to_us
+from threadmark.state.errors import NotFound, Refused, ThreadExists
+from threadmark.state.records import Thread, thread_of
+from threadmark.state.runs.run_status import SETTLED
+from threadmark.state.threads import receipts
+from threadmark.state.threads.receipts import Receipt, Reply
+from threadmark.state.threads.thread_rows import canonical, create_thread, label_rows
 
 __all__ = [
     "SORTS",

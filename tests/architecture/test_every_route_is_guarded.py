@@ -14,11 +14,11 @@ import pytest
 from litestar import get
 from litestar.routes import HTTPRoute
 
-from app.access import Scope, scope_needed
-from app.access.scopes import UndeclaredRoute, implied, is_automatic
-from app.pages import PAGE_SIZE_MAX
-from tests.api import Api, open_api
 from tests.architecture.sources import ROOT
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope, scope_needed
+from threadmark.app.access.scopes import UndeclaredRoute, implied, is_automatic
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
 
 #: The routes that need no key: what balancers ask. The list does not get longer.
 PUBLIC = {"GET /ok", "GET /ready"}

@@ -24,7 +24,8 @@ def test_no_file_names_a_folder_of_one_machine() -> None:
 def test_a_module_is_read_in_one_sitting() -> None:
     """A module over 300 lines has a second noun in it, which wants a file of its own.
 
-    Migrations grow as they must, and a package's `__init__` is a list of names and nothing else.
+    Imports are not counted. Migrations grow as they must, and a package's `__init__` is a list of names and
+    nothing else.
     """
     files = [
         file
@@ -32,4 +33,4 @@ def test_a_module_is_read_in_one_sitting() -> None:
         if "/migrations/" not in file.name and not file.name.endswith("/__init__.py")
     ]
 
-    assert sorted(file.name for file in files if file.line_count > LINE_COUNT_MAX) == []
+    assert sorted(file.name for file in files if file.said_line_count > LINE_COUNT_MAX) == []

@@ -6,7 +6,7 @@ import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from tests.architecture.sources import PACKAGES, PROGRAMS, ROOT, Source, imported_modules, snippet, sources
+from tests.architecture.sources import ONE_NAME, PACKAGES, PROGRAMS, ROOT, Source, imported_modules, snippet, sources
 
 PRIVATE = {"tables", "statements"}
 SERVER = (*PACKAGES, "examples")
@@ -17,12 +17,14 @@ def private_imports(file: Source) -> list[str]:
     return [
         file.at(node, f"imports {module}")
         for node, module in imported_modules(file.tree)
-        if (parts := module.split("."))[0] in PACKAGES and parts[0] != file.package and PRIVATE & set(parts[1:])
+        if (parts := module.removeprefix(f"{ONE_NAME}.").split("."))[0] in PACKAGES
+        and parts[0] != file.package
+        and PRIVATE & set(parts[1:])
     ]
 
 
 #: The one module that may import what an extra brings; whoever imports it does so when the extra is asked for.
-EXTRA_OF = {"workers/otel.py": "otel"}
+EXTRA_OF = {"workers/telemetry/otel.py": "otel"}
 
 
 def normalised(distribution: str) -> str:
@@ -46,7 +48,9 @@ def test_the_contract_covers_every_package() -> None:
     """No package of the server escapes the contract."""
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
 
-    assert sorted(contract["root_packages"]) == sorted(PACKAGES)
+    assert contract["root_packages"] == [ONE_NAME]
+    layers = {name.strip() for layer in contract["contracts"][0]["layers"] for name in layer.split("|")}
+    assert layers == {f"{ONE_NAME}.{package}" for package in PACKAGES}
 
 
 def test_tables_and_statements_are_private() -> None:
@@ -59,7 +63,8 @@ def test_tables_and_statements_are_private() -> None:
 def test_the_rule_sees_every_form_of_a_private_import() -> None:
     """`import`, `from … import` and a name inside the module are one and the same."""
     forms = snippet(
-        "import state.tables\nfrom state import tables\nfrom memory.statements import RECALL\nimport state\n"
+        "import threadmark.state.tables\nfrom threadmark.state import tables\n"
+        "from threadmark.memory.store.statements import RECALL\nfrom threadmark import state\n"
     )
 
     assert {finding.split(":")[1] for finding in private_imports(forms)} == {"1", "2", "3"}
@@ -70,7 +75,7 @@ def test_what_the_server_imports_is_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = _names(project["dependencies"])
     extras = {name: _names(lines) for name, lines in project["optional-dependencies"].items()}
-    at_home = sys.stdlib_module_names | set(PROGRAMS)
+    at_home = sys.stdlib_module_names | {ONE_NAME, "bench"}
     providers = packages_distributions()
 
     undeclared = {

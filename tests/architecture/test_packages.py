@@ -5,7 +5,7 @@ import importlib
 
 import pytest
 
-from tests.architecture.sources import PACKAGES, ROOT, source
+from tests.architecture.sources import ONE_NAME, PACKAGES, ROOT, source
 
 DOCSTRING_WORDS_MIN = 3
 
@@ -41,5 +41,5 @@ def test_a_package_lists_what_it_offers(package: str) -> None:
     assert names is not None, f"{package}/__init__.py has no __all__"
 
     assert names == sorted(set(names), key=sorting_key)
-    module = importlib.import_module(package)
+    module = importlib.import_module(f"{ONE_NAME}.{package}")
     assert [name for name in names if not hasattr(module, name)] == []

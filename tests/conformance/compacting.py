@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from compaction import Compaction, CompactionService, Order, Policy, Summariser, migrate
-from state import (
+from tests.conformance.store import Store
+from tests.support.compaction_threads import PLANTED
+from tests.support.factories import TENANT
+from threadmark.compaction import Compaction, CompactionService, Order, Policy, Summariser, migrate
+from threadmark.state import (
     Claim,
     Ending,
     Message,
@@ -23,9 +26,6 @@ from state import (
     Usage,
     open_engine,
 )
-from tests.compaction_threads import PLANTED
-from tests.conformance.store import Store
-from tests.factories import TENANT
 
 __all__ = ["PLANTED", "POLICY", "Compacting", "compacting", "compaction_engine"]
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from state import migrate, open_engine
 from tests.conformance.store import Store
-from tests.servers import PrivatePostgres
+from tests.support.servers import PrivatePostgres
+from threadmark.state import migrate, open_engine
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import Connection, Engine, select, text
 
-from state import open_engine, tables
 from tests.conformance.store import Store
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
+from threadmark.state import open_engine, tables
 
 __all__ = ["HeldLock", "hold_thread"]
 

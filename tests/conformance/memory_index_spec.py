@@ -2,10 +2,10 @@
 
 import pytest
 
-from memory import FilterRefused, Index, IndexUnavailable, Scope
-from memory.index import KNOWN, Entry, Probe, Within, tag
-from memory.lexical import CONTEXT_LENGTH, TEXT_LENGTH, dimension, weights
-from memory.text import terms
+from threadmark.memory import FilterRefused, Index, IndexUnavailable, Scope
+from threadmark.memory.index.index import KNOWN, Entry, Probe, Within, tag
+from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, dimension, weights
+from threadmark.memory.text.terms import terms
 
 SPACE = "spec-4-t1-g1"
 DIMENSION = 4

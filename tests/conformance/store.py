@@ -7,7 +7,8 @@ from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
 
-from state import (
+from tests.support.factories import TENANT, an_offer, asked, replied
+from threadmark.state import (
     Acceptance,
     Claim,
     Database,
@@ -41,7 +42,6 @@ from state import (
     to_us,
     wait_id_of,
 )
-from tests.factories import TENANT, an_offer, asked, replied
 
 __all__ = ["ROUTES", "Store", "a_receipt", "real_now_us"]
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from state.entry import Failure
-from state.task_claims import HeldTask, claim_tasks
-from state.tasks import NewTask, Task, add_task, get_task
 from tests.conformance.store import Store
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.state.entries.entry import Failure
+from threadmark.state.tasks.task_claims import HeldTask, claim_tasks
+from threadmark.state.tasks.tasks import NewTask, Task, add_task, get_task
 
 __all__ = ["BROKEN", "KINDS", "SOON_US", "a_task", "added", "claimed", "held", "seen"]
 

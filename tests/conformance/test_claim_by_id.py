@@ -2,8 +2,8 @@
 
 import asyncio
 
-from state import Claim, RunStatus, claim_run
 from tests.conformance.store import ROUTES, WORKER, Store
+from threadmark.state import Claim, RunStatus, claim_run
 
 
 async def claim_by_id(

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
-from compaction import Drop, DropQuery
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.conformance.test_compaction_return import SPARE
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction import Drop, DropQuery
 
 __all__ = ["compacting", "compaction_engine"]
 

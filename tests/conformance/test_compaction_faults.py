@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, Engine, event, select
 
-from compaction import CompactionStatus, Order, SummaryPrompt, SummaryReply
-from compaction.tables import METADATA
-from tests.bad_summarisers import Recorder
 from tests.conformance.compacting import POLICY, Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.bad_summarisers import Recorder
+from tests.support.factories import TENANT
+from threadmark.compaction import CompactionStatus, Order, SummaryPrompt, SummaryReply
+from threadmark.compaction.tables import METADATA
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -1,10 +1,10 @@
 """Who performs a compaction, and when another may: over both databases."""
 
-from compaction.store.orders import hold
-from state import bury, enrol
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.conformance.store import real_now_us
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction.store.orders import hold
+from threadmark.state import bury, enrol
 
 __all__ = ["compacting", "compaction_engine"]
 

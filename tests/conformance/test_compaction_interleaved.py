@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from compaction import Live, Masked, Role, Summary
-from tests.bad_summarisers import Recorder
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.bad_summarisers import Recorder
+from tests.support.factories import TENANT
+from threadmark.compaction import Live, Masked, Role, Summary
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from compaction import analysis, forget_threads, learning, tables
-from compaction.source import SourceEntry
-from compaction.store import rows
-from state import Folded, Thread
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction import forget_threads, tables
+from threadmark.compaction.input import analysis, prior_analysis
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.store import ledger_rows
+from threadmark.state import Folded, Thread
 
 __all__ = ["compacting", "compaction_engine"]
 
@@ -29,7 +30,7 @@ def analysed(monkeypatch: pytest.MonkeyPatch) -> list[SourceEntry]:
         return make(entries)
 
     monkeypatch.setattr(analysis, "analyse_all", watched)
-    monkeypatch.setattr(learning, "analyse_all", watched)
+    monkeypatch.setattr(prior_analysis, "analyse_all", watched)
     return seen
 
 
@@ -117,7 +118,7 @@ async def test_an_erasure_while_the_words_are_analysed_wins(
         asyncio.run_coroutine_threadsafe(erasing, loop).result()
         return make(entries)
 
-    monkeypatch.setattr(learning, "analyse_all", erased_meanwhile)
+    monkeypatch.setattr(prior_analysis, "analyse_all", erased_meanwhile)
 
     late = await compacting.service.learn(*before)
 
@@ -142,7 +143,7 @@ async def test_another_extractors_findings_are_replaced(
 ) -> None:
     """Its keys are other ones: they are not read, and go when there is something to put in their place."""
     await compacting.thread(turns=2)
-    monkeypatch.setattr(rows, "_OURS", "old:")
+    monkeypatch.setattr(ledger_rows, "_OURS", "old:")
     monkeypatch.setattr(analysis, "EXTRACTOR_VERSION", "old")
     await compacting.service.learn(*await read(compacting))
     assert {key.split(":")[0] for key in await kept(compacting)} == {"old"}

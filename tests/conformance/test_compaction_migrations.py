@@ -4,12 +4,12 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, column, insert, inspect, select, table
 
-import state
-from compaction import current_revision, head_revision, migrate
-from compaction import tables as tables_of_compaction
-from compaction.migrations import VERSION_TABLE
-from compaction.tables import METADATA
 from tests.conformance.compacting import compaction_engine
+from threadmark import state
+from threadmark.compaction import current_revision, head_revision, migrate
+from threadmark.compaction import tables as tables_of_compaction
+from threadmark.compaction.migrations import VERSION_TABLE
+from threadmark.compaction.tables import METADATA
 
 __all__ = ["compaction_engine"]
 

@@ -8,7 +8,11 @@ from itertools import product
 import pytest
 from msgspec import structs
 
-from compaction import (
+from tests.conformance.compacting import Compacting, compacting, compaction_engine
+from tests.conformance.store import Store
+from tests.support.bad_summarisers import under_headings
+from tests.support.factories import TENANT
+from threadmark.compaction import (
     CompactionService,
     CompactionStatus,
     Policy,
@@ -22,11 +26,7 @@ from compaction import (
     purse_spent,
     spell_money,
 )
-from compaction.money import bound_of
-from tests.bad_summarisers import under_headings
-from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.conformance.store import Store
-from tests.factories import TENANT
+from threadmark.compaction.policy.money import bound_of
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 from sqlalchemy import Connection
 
-from compaction import Loaded
-from compaction.loading import MessageCounter, load_thread
-from compaction.placing import Placed
-from compaction.summary import estimate_tokens
-from state import Folds, Message, StateUpdated, Update, update_state
-from state.erasure import erase_in_thread
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.conformance.store import real_now_us
-from tests.factories import TENANT
-from workers.erased import Erased
+from tests.support.factories import TENANT
+from threadmark.compaction import Loaded
+from threadmark.compaction.input.placement import Placed
+from threadmark.compaction.input.thread_loader import MessageCounter, load_thread
+from threadmark.compaction.summary import estimate_tokens
+from threadmark.state import Folds, Message, StateUpdated, Update, update_state
+from threadmark.state.threads.erasure import erase_in_thread
+from threadmark.workers.tasks.erased_json import Erased
 
 __all__ = ["compacting", "compaction_engine"]
 

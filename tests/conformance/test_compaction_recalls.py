@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from compaction import Drop, DropFilter, Policy, forget_threads
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
-from workers import recall_dropped
-from workers.dropped_tools import DroppedHand
-from workers.tools import NonRetryable, ToolContext
+from tests.support.factories import TENANT
+from threadmark.compaction import Drop, DropFilter, Policy, forget_threads
+from threadmark.workers import recall_dropped
+from threadmark.workers.agents.drop_tools import DroppedHand
+from threadmark.workers.agents.tools import NonRetryable, ToolContext
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 import msgspec
 from sqlalchemy import Connection
 
-from compaction import Drop, DropQuery, Policy, Row
-from compaction.store import rows
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction import Drop, DropQuery, Policy, Row
+from threadmark.compaction.store import ledger_rows
 
 __all__ = ["compacting", "compaction_engine"]
 
@@ -50,7 +50,7 @@ async def test_a_ledger_without_words_still_verifies(compacting: Compacting) -> 
     forged = msgspec.structs.replace(after[0].row, salt="0" * 32)
 
     def forge(connection: Connection) -> None:
-        rows.put_rows(connection, done.compaction_id, {0: forged})
+        ledger_rows.put_rows(connection, done.compaction_id, {0: forged})
 
     await compacting.store.database.write(forge)
     assert "the words of" in str((await compacting.service.verify(TENANT, done.compaction_id)).damage)

@@ -6,16 +6,10 @@ import re
 import msgspec
 import pytest
 
-from compaction import (
-    CompactionStatus,
-    DropFilter,
-    DropQuery,
-    NothingToUndo,
-    Policy,
-)
-from state import NotFound
 from tests.conformance.compacting import POLICY, Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction import CompactionStatus, DropFilter, DropQuery, NothingToUndo, Policy
+from threadmark.state import NotFound
 
 __all__ = ["compacting", "compaction_engine"]
 

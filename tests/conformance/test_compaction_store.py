@@ -5,7 +5,10 @@ import asyncio
 import pytest
 from sqlalchemy import select
 
-from compaction import (
+from tests.conformance.compacting import Compacting, compacting, compaction_engine
+from tests.support.bad_summarisers import Recorder, under_headings
+from tests.support.factories import TENANT
+from threadmark.compaction import (
     WHOLE_VIEW,
     CompactionStatus,
     DropFilter,
@@ -16,11 +19,8 @@ from compaction import (
     SummaryReply,
     forget_threads,
 )
-from compaction.tables import METADATA
-from state import KeyReused, NotFound
-from tests.bad_summarisers import Recorder, under_headings
-from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from threadmark.compaction.tables import METADATA
+from threadmark.state import KeyReused, NotFound
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -1,9 +1,9 @@
 """The journal says when a thread's view changed, in the commit that changed it: over both databases."""
 
-from compaction import DropFilter
-from state import ModelReplied, ViewChanged, copy_thread
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.compaction import DropFilter
+from threadmark.state import ModelReplied, ViewChanged, copy_thread
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers.feed import FLASH_COUNT_MAX, Feed, Flash, Watch
-from workers.feed_local import LocalFeed
-from workers.redis_side import open_side
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Feed, Flash, Watch
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.redis.redis_resources import open_side
 
 TENANT, RUN = "tenant-1", "01a22812-7193-7bcd-8304-da4549f015ef"
 POLL_S = 0.05

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from qdrant_client import AsyncQdrantClient
 
-from memory import EdgeIndex, Index, IndexUnavailable, MemoryIndex
-from memory.index_server import ServerIndex
 from tests.conformance.memory_index_spec import DIMENSION, MINE, SPACE, IndexSpec, entry, inside, probe
+from threadmark.memory import EdgeIndex, Index, IndexUnavailable, MemoryIndex
+from threadmark.memory.index.server_index import ServerIndex
 
 
 class TestMemoryIndex(IndexSpec):

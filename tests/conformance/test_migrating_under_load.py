@@ -6,25 +6,25 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-import compaction
-from state import (
+from tests.conformance.store import ROUTES, Store
+from tests.support.factories import replied
+from tests.support.waiting import wait_until
+from threadmark import compaction
+from threadmark.db import lock_retry
+from threadmark.state import (
     Claim,
     Hand,
     MigrationBlocked,
     Thread,
-    claim_statements,
     current_revision,
     head_revision,
     migrate,
     open_engine,
-    patience,
     schema_gap,
 )
-from state.migrations import VERSION_TABLE
-from tests.conformance.store import ROUTES, Store
-from tests.factories import replied
-from tests.waiting import wait_until
-from workers.schema import revision_gaps
+from threadmark.state.migrations import VERSION_TABLE
+from threadmark.state.runs import claim_statements
+from threadmark.workers.schema_wait import revision_gaps
 
 BEFORE, AFTER = "0001", "0002"
 ROUND_COUNT = 5
@@ -77,7 +77,7 @@ async def test_migrating_under_load_loses_nothing(store: Store, state_url: str) 
 @pytest.fixture
 def held(postgresql_state_url: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Engine]:
     """An engine to migrate with, and one to hold a lock with; the pauses between attempts are short."""
-    monkeypatch.setattr(patience, "PAUSE_S", 0.01)
+    monkeypatch.setattr(lock_retry, "PAUSE_S", 0.01)
     return open_engine(postgresql_state_url, write=True), open_engine(postgresql_state_url, write=True)
 
 
@@ -105,7 +105,7 @@ def test_a_migration_that_stays_blocked_says_why_and_changes_nothing(
 ) -> None:
     """After its attempts it ends with a sentence; it can be run again."""
     engine, other = held
-    monkeypatch.setattr(patience, "ATTEMPT_MAX", 2)
+    monkeypatch.setattr(lock_retry, "ATTEMPT_MAX", 2)
     migrate(engine, AFTER)
     with other.connect() as holder:
         holder.execute(text(HOLD_WORKER))

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from state import Multitask, NotFound, RunStatus, ThreadBusy, ThreadStatus
 from tests.conformance.store import Store, a_receipt
-from tests.factories import an_offer
+from tests.support.factories import an_offer
+from threadmark.state import Multitask, NotFound, RunStatus, ThreadBusy, ThreadStatus
 
 
 async def test_a_request_becomes_a_pending_run_of_a_busy_thread(store: Store) -> None:

@@ -9,7 +9,11 @@ import pytest
 from psycopg._queries import MAX_CACHED_STATEMENT_LENGTH
 from sqlalchemy import Connection, make_url, text
 
-from state import (
+from tests.conformance.gate import Gate
+from tests.conformance.store import ROUTES, Store
+from tests.support.waiting import wait_until
+from threadmark.db.prepared import Prepared
+from threadmark.state import (
     CancelAction,
     Claim,
     Ending,
@@ -23,14 +27,10 @@ from state import (
     TurnStarted,
     cancel_runs,
     claim,
-    claim_statements,
     get_run,
     statements,
 )
-from state.prepared import Prepared
-from tests.conformance.gate import Gate
-from tests.conformance.store import ROUTES, Store
-from tests.waiting import wait_until
+from threadmark.state.runs import claim_statements
 
 RUN_COUNT = 6
 SETTLES = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))

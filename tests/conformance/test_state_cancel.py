@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store
+from tests.support.factories import TENANT, asked, human, replied
+from threadmark.state import (
     CancelAction,
     Claim,
     Conflict,
@@ -34,8 +36,6 @@ from state import (
     read_inbox,
     resolve_doubt,
 )
-from tests.conformance.store import Store
-from tests.factories import TENANT, asked, human, replied
 
 CALLER_COUNT = 20
 DOUBTFUL = StepKey("tool-1-0")

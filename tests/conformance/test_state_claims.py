@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from state import (
+from tests.conformance.store import ROUTES, Store
+from tests.support.factories import TENANT, replied
+from threadmark.state import (
     Claim,
     Ending,
     Held,
@@ -22,9 +24,7 @@ from state import (
     own,
     read_inbox,
 )
-from state.claims import claim_run
-from tests.conformance.store import ROUTES, Store
-from tests.factories import TENANT, replied
+from threadmark.state.runs.claims import claim_run
 
 SOON_US = 3_600_000_000
 

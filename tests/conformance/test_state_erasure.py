@@ -5,12 +5,18 @@ from typing import Any
 
 from sqlalchemy import select
 
-from state import RunRequest, Thread, fold, read_lines
-from state.erasure import erase_in_rows, erase_in_thread, find_thread_numbers, holders, threads_telling
-from state.tables import METADATA, entry
 from tests.conformance.store import Store
-from tests.factories import TENANT, asked, human, replied, returned
-from workers.erased import ERASED, Erased
+from tests.support.factories import TENANT, asked, human, replied, returned
+from threadmark.state import RunRequest, Thread, fold, read_lines
+from threadmark.state.tables import METADATA, entry
+from threadmark.state.threads.erasure import (
+    erase_in_rows,
+    erase_in_thread,
+    find_thread_numbers,
+    holders,
+    threads_telling,
+)
+from threadmark.workers.tasks.erased_json import ERASED, Erased
 
 SECRET = "the code is XYZZY-123"
 WORDS = Erased(texts=[SECRET])

@@ -5,7 +5,9 @@ from functools import partial
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store, a_receipt
+from tests.support.factories import TENANT, ai, asked, human, replied, returned
+from threadmark.state import (
     Conflict,
     Ending,
     Entry,
@@ -31,8 +33,6 @@ from state import (
     update_state,
     visible,
 )
-from tests.conformance.store import Store, a_receipt
-from tests.factories import TENANT, ai, asked, human, replied, returned
 
 MORE = StateUpdated(messages=(human("more", "human-more"),), by="ann")
 DONE = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))

@@ -2,7 +2,8 @@
 
 from sqlalchemy import Connection
 
-from state import (
+from tests.conformance.store import Store
+from threadmark.state import (
     RATE_WINDOW_S,
     Ending,
     Move,
@@ -16,7 +17,6 @@ from state import (
     served_routes,
     unserved_routes,
 )
-from tests.conformance.store import Store
 
 HOUR_US = 3_600_000_000
 

@@ -5,13 +5,13 @@ from typing import cast
 
 from sqlalchemy import Connection, update
 
-from state import Ending, Folded, Folds, Move, RunStatus, Thread, ThreadStatus, fold, fold_thread, visible
-from state.erasure import erase_in_thread
-from state.outline import Outline
-from state.tables import entry, thread
 from tests.conformance.store import Store
-from tests.factories import asked, replied, returned
-from workers.erased import Erased
+from tests.support.factories import asked, replied, returned
+from threadmark.state import Ending, Folded, Folds, Move, RunStatus, Thread, ThreadStatus, fold, fold_thread, visible
+from threadmark.state.entries.run_index import Outline
+from threadmark.state.tables import entry, thread
+from threadmark.state.threads.erasure import erase_in_thread
+from threadmark.workers.tasks.erased_json import Erased
 
 #: A connection that nobody may use.
 NOTHING = cast(Connection, None)

@@ -5,10 +5,10 @@ from unittest.mock import patch
 
 import pytest
 
-from state import LeaseLost, StepIntended, StepKey, ThreadGone, TurnStarted, delete_thread, fold
-from state.append import Append
 from tests.conformance.store import Store
-from tests.factories import TENANT, asked, replied, returned
+from tests.support.factories import TENANT, asked, replied, returned
+from threadmark.state import LeaseLost, StepIntended, StepKey, ThreadGone, TurnStarted, delete_thread, fold
+from threadmark.state.append.append_batch import Append
 
 ROUND_COUNT = 200
 

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from app.updating import Wish, update_thread
-from app.wire.messages import Revision
-from state import (
+from tests.conformance.locking import HeldLock, hold_thread
+from tests.conformance.store import Store
+from tests.support.factories import TENANT, an_offer, tool_result
+from threadmark.app.runs.state_update import Wish, update_thread
+from threadmark.app.wire.conversations.message_schema import Revision
+from threadmark.state import (
     Acceptance,
     AlreadyAnswered,
     Answer,
@@ -29,10 +32,7 @@ from state import (
     cancel_runs,
     resolve_doubt,
 )
-from state.moves import Move
-from tests.conformance.locking import HeldLock, hold_thread
-from tests.conformance.store import Store
-from tests.factories import TENANT, an_offer, tool_result
+from threadmark.state.append.run_changes import Move
 
 
 async def in_order(lock: HeldLock, *requests: Awaitable[Any]) -> list[Any]:

@@ -7,10 +7,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 
-from state import current_revision, head_revision, migrate, open_engine
-from state.migrations import VERSION_TABLE
-from state.tables import METADATA
 from tests.conformance.store import Store
+from threadmark.state import current_revision, head_revision, migrate, open_engine
+from threadmark.state.migrations import VERSION_TABLE
+from threadmark.state.tables import METADATA
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from state import KeyReused, Receipt, Reply, ThreadExists, accept, open_thread, prune, store_reply
-from state.receipts import KEEP_S
 from tests.conformance.store import Store, a_receipt
-from tests.factories import TENANT, an_offer
+from tests.support.factories import TENANT, an_offer
+from threadmark.state import KeyReused, Receipt, Reply, ThreadExists, accept, open_thread, prune, store_reply
+from threadmark.state.threads.receipts import KEEP_S
 
 CALLER_COUNT = 20
 

@@ -3,11 +3,11 @@
 from functools import partial
 from typing import Any
 
-from state.task_claims import fail_task, finish_task
-from state.tasks import KEEP_S, count_tasks, list_tasks, prune_tasks
 from tests.conformance.store import Store
 from tests.conformance.tasking import BROKEN, SOON_US, added, claimed, held
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.state.tasks.task_claims import fail_task, finish_task
+from threadmark.state.tasks.tasks import KEEP_S, count_tasks, list_tasks, prune_tasks
 
 
 async def test_tasks_are_listed_newest_first_page_by_page(store: Store) -> None:

@@ -8,17 +8,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection
 
-from state import (
-    Ending,
-    Move,
-    NotFound,
-    RunStatus,
-    ThreadStatus,
-    TurnStarted,
-    new_id,
-)
-from state.errors import Conflict, LeaseLost
-from state.task_claims import (
+from tests.conformance.store import Store
+from tests.conformance.tasking import BROKEN, KINDS, SOON_US, a_task, added, claimed, held, seen
+from threadmark.state import Ending, Move, NotFound, RunStatus, ThreadStatus, TurnStarted, new_id
+from threadmark.state.errors import Conflict, LeaseLost
+from threadmark.state.tasks.task_claims import (
     DEATH_COUNT_MAX,
     HeldTask,
     claim_task,
@@ -30,15 +24,7 @@ from state.task_claims import (
     own_tasks,
     report_task,
 )
-from state.tasks import (
-    Task,
-    TaskStatus,
-    cancel_task,
-    get_task,
-    retry_task,
-)
-from tests.conformance.store import Store
-from tests.conformance.tasking import BROKEN, KINDS, SOON_US, a_task, added, claimed, held, seen
+from threadmark.state.tasks.tasks import Task, TaskStatus, cancel_task, get_task, retry_task
 
 
 async def test_a_key_is_one_task(store: Store, other_store: Store) -> None:

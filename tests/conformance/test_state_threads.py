@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, func, select
 
-from state import (
+from tests.conformance.store import Store, a_receipt
+from tests.support.factories import NOW_US, TENANT, an_offer, replied
+from threadmark.state import (
     SORTS,
     Ending,
     Move,
@@ -25,9 +27,7 @@ from state import (
     search_threads,
     sort_key,
 )
-from state.tables import METADATA
-from tests.conformance.store import Store, a_receipt
-from tests.factories import NOW_US, TENANT, an_offer, replied
+from threadmark.state.tables import METADATA
 
 #: Keys that would be an accident if a key ever became a part of a statement or of a path in JSON.
 HOSTILE_KEYS = ["a') OR 1=1 --", "a.b", "$.x", "", "a\x00", '"', "\\", "%", "_", "[0]", "a" * 300, "ключ", "🙂"]

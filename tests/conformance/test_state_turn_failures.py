@@ -2,7 +2,9 @@
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store
+from tests.support.factories import replied
+from threadmark.state import (
     Claim,
     Conflict,
     Failure,
@@ -15,8 +17,6 @@ from state import (
     own,
     redrive,
 )
-from tests.conformance.store import Store
-from tests.factories import replied
 
 FAILURE = Failure("RuntimeError", "a defect")
 HOUR_US = 3_600_000_000

@@ -6,12 +6,12 @@ from typing import Any, Protocol
 import pytest
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, text, update
 
-from state import Damage, JournalDamaged, Thread, delete_thread, fold
-from state.chain import payload_digest
-from state.tables import entry
-from state.tables import thread as thread_table
 from tests.conformance.store import Store
-from tests.factories import TENANT, asked, replied, returned
+from tests.support.factories import TENANT, asked, replied, returned
+from threadmark.state import Damage, JournalDamaged, Thread, delete_thread, fold
+from threadmark.state.append.chain import payload_digest
+from threadmark.state.tables import entry
+from threadmark.state.tables import thread as thread_table
 
 
 class Harm(Protocol):
@@ -83,7 +83,7 @@ def editing_as_text(connection: Connection, number: int) -> None:
 
 def rechaining(connection: Connection, number: int) -> None:
     """Edit a payload and its own digest to match: the next entry still tells."""
-    from state.chain import link
+    from threadmark.state.append.chain import link
 
     rows = connection.execute(select(entry).where(entry.c.thread == number).order_by(entry.c.seq)).all()
     row, payload = rows[3], b'{"edited":true}'

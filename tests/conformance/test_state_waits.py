@@ -4,7 +4,9 @@ import asyncio
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store, a_receipt
+from tests.support.factories import TENANT, an_offer
+from threadmark.state import (
     Acceptance,
     AlreadyAnswered,
     Answer,
@@ -16,8 +18,6 @@ from state import (
     Run,
     answer_wait,
 )
-from tests.conformance.store import Store, a_receipt
-from tests.factories import TENANT, an_offer
 
 CALLER_COUNT = 20
 RESUMING = {"resume": Resume(value=True, actor="ann")}

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from state import Claim, Hand, LeaseLost, TurnStarted, label_thread
-from state.errors import DatabaseClosed
-from tests.awaits import cancelled_at
 from tests.conformance.gate import Gate
 from tests.conformance.store import Store
-from tests.factories import NOW_US
-from tests.waiting import wait_until
+from tests.support.awaits import cancelled_at
+from tests.support.factories import NOW_US
+from tests.support.waiting import wait_until
+from threadmark.state import Claim, Hand, LeaseLost, TurnStarted, label_thread
+from threadmark.state.errors import DatabaseClosed
 
 NEIGHBOUR_COUNT = 5
 

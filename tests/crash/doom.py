@@ -11,9 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from examples.refund import effects
 from tests.crash.plan import AfterDelay, AroundPoint, Plan, Point, parse_plan
-from workers import worker
+from threadmark.examples.refund import effects
+from threadmark.workers.fleet import worker
 
 __all__ = ["Doom", "bring_upon"]
 

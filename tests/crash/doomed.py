@@ -16,11 +16,11 @@ from typing import Any, Self
 
 import httpx2
 
-from examples.refund.effects import EFFECTS_FILE
 from tests.crash.client import Client
 from tests.crash.launching import Child, Launcher
 from tests.crash.plan import PLAN_VARIABLE, Plan
-from tests.daemon import free_port
+from tests.support.daemon import free_port
+from threadmark.examples.refund.effects import EFFECTS_FILE
 
 __all__ = ["Death", "DoomedServer"]
 

@@ -17,16 +17,16 @@ from typing import Any, Literal
 
 import httpx2
 
-from app.migrating import migrate_all
-from examples.refund.effects import EFFECTS_FILE
 from tests.crash.client import Client
 from tests.crash.doomed import Death
 from tests.crash.launching import Launcher
 from tests.crash.mortal import Mortal
-from tests.daemon import free_port
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
-from workers.settings import Settings
+from tests.support.daemon import free_port
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.app.schema import migrate_all
+from threadmark.examples.refund.effects import EFFECTS_FILE
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["LEASE_TTL_S", "SWEEP_S", "Fleet"]
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 # Before the first fork, and more than the entry needs at once: what is imported here no child imports again.
-import examples.registry  # noqa: F401
-from app import cli, command_line  # noqa: F401
+import threadmark.examples.registry  # noqa: F401
 from tests.crash.doom import Doom, bring_upon
 from tests.crash.plan import PLAN_VARIABLE
-from tests.launch import PR_SET_PDEATHSIG
-from workers.tokens import count_tokens
+from tests.support.launch import PR_SET_PDEATHSIG
+from threadmark.app import cli, command_line  # noqa: F401
+from threadmark.workers.tokens import count_tokens
 
 __all__ = ["main"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.daemon import Identity, launched
+from tests.support.daemon import Identity, launched
 
 __all__ = ["Child", "Launcher"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.crash.client import Client
 from tests.crash.listener import BROKEN
-from tests.daemon import Identity, launched
+from tests.support.daemon import Identity, launched
 
 __all__ = ["Listening", "heard_in", "mishearings"]
 

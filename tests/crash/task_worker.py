@@ -1,4 +1,4 @@
-"""A real worker that can do one kind of task: `python -m tests.crash.chore_worker`, told what else by its environment.
+"""A real worker that can do one kind of task: `python -m tests.crash.task_worker`, told what else by its environment.
 
 A task `append` writes a line `begun` into `effects.jsonl` of the data directory, waits until the file `gate` is there,
 and then writes its line `done`, unless one is there: what is done twice is seen, and so is what is not.
@@ -9,10 +9,10 @@ import json
 import os
 import signal
 
-from state.tasks import Task
-from workers.chore import ChoreContext
-from workers.settings import Settings
-from workers.wiring import open_resources
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["main"]
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from compaction import HOLD_S
 from tests.crash.client import Client
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.paced_summaries import ORDER, answer, chunk_of, finish, talk
-from tests.waiting import wait_until
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.paced_summaries import ORDER, answer, chunk_of, finish, talk
+from tests.support.waiting import wait_until
+from threadmark.compaction import HOLD_S
 
 #: Less than a hold lasts: the death itself ends it.
 OVER_S = HOLD_S - 5.0

@@ -31,7 +31,7 @@ def test_killed_anywhere_a_compaction_leaves_the_old_view_or_the_new_one(
 ) -> None:
     """Killed by SIGKILL at a point; who performs it again commits once, and asks for each chunk once (G4, F26)."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.compaction_kill", url, str(first), str(step), str(rounds)],
+        [sys.executable, "-m", "tests.support.compaction_kill", url, str(first), str(step), str(rounds)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.daemon import Identity, launched
-from tests.waiting import wait_until
+from tests.support.daemon import Identity, launched
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 DEMO_S_MAX = 180
@@ -21,7 +21,9 @@ PROCESS = re.compile(r"as process (\d+)")
 def _demo(folder: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """The demonstration, writing to `folder/screen`, with its own files in `folder/tmp`."""
     (folder / "tmp").mkdir()
-    command = launched([sys.executable, "-m", "examples.refund.demo", *arguments], Identity.own(), signal.SIGTERM)
+    command = launched(
+        [sys.executable, "-m", "threadmark.examples.refund.demo", *arguments], Identity.own(), signal.SIGTERM
+    )
     with (folder / "screen").open("wb") as screen:
         process = subprocess.Popen(
             command,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 
 @pytest.mark.parametrize("name", ["sweep", "task sweep", "fold cache"])

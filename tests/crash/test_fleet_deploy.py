@@ -20,8 +20,8 @@ from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
 from tests.crash.mortal import Mortal
 from tests.crash.story import Plot, Told, ask, tell
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 STOP_S_MAX = 30.0
 TOOL_MS_MAX = 60

@@ -13,8 +13,8 @@ from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
 from tests.crash.mortal import Mortal
 from tests.crash.story import Plot, ask, read_journal, tell
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 SLOW_MS = 1_500
 #: What is late for a machine that does other things too; the bound itself is lease time plus one sweep.

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from state.session_locks import SETTLE_S
 from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
@@ -24,7 +23,8 @@ from tests.crash.launching import Launcher
 from tests.crash.mortal import Mortal
 from tests.crash.orphans import takeover_lags_s
 from tests.crash.story import Plot, Told, tell
-from tests.servers import PrivatePostgres, PrivateRedis
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from threadmark.state.runs.session_locks import SETTLE_S
 
 CHOSEN = os.environ.get("CRASH_SEED")
 STORY_COUNT = 2

@@ -10,8 +10,8 @@ from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
 from tests.crash.story import Plot, Told, ask, tell
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 
 async def test_a_restored_database_goes_on_from_where_it_was(

@@ -23,8 +23,8 @@ from tests.crash.listening import Listening, mishearings
 from tests.crash.readiness import watch_readiness
 from tests.crash.storm import FAULTS, Storm
 from tests.crash.story import Plot, Told, ask, read_journal, tell
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 StartFleet = Callable[..., AbstractAsyncContextManager[tuple[Fleet, Client]]]
 

@@ -26,7 +26,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_killed_anywhere_an_analysis_is_carried_on(first: int, step: int, url: str) -> None:
     """Killed by SIGKILL at a point: what is kept is not analysed again, and a compaction finds everything."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.learning_kill", url, str(first), str(step)],
+        [sys.executable, "-m", "tests.support.learning_kill", url, str(first), str(step)],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ RECALLED = ["likes tea", "lives in Bergen"]
 def test_killed_anywhere_it_recovers(first: int, step: int, tmp_path: Path) -> None:
     """Killed by SIGKILL at a point and told the story again, memory holds what an undisturbed one holds, once each."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.memory_kill", str(tmp_path / "life"), str(first), str(step)],
+        [sys.executable, "-m", "tests.support.memory_kill", str(tmp_path / "life"), str(first), str(step)],
         cwd=ROOT,
         capture_output=True,
         text=True,

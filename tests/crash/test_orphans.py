@@ -3,7 +3,7 @@
 from tests.crash.client import Client
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 #: A sweep would find the orphan, and so would the end of the lease: neither comes while the test lasts.
 NO_HELP = {"THREADMARK_SWEEP_S": "3600", "THREADMARK_LEASE_TTL_S": "3600", "THREADMARK_HEARTBEAT_S": "600"}

@@ -24,7 +24,7 @@ from tests.crash.listening import Listening, mishearings
 from tests.crash.orphans import pickup_lags_s
 from tests.crash.plan import AfterDelay, AroundPoint, Plan
 from tests.crash.story import Plot, Told, ask, tell
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 CHOSEN = os.environ.get("CRASH_SEED")
 STORY_COUNT = 3

@@ -4,9 +4,9 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
-from tests.napping_agents import GO
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.napping_agents import GO
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 
 async def journal(service: Service, thread_id: str) -> list[dict[str, Any]]:
@@ -24,7 +24,7 @@ def asked(service: Service, run_id: str) -> int:
 
 async def test_a_run_that_goes_on_after_a_kill_does_not_ask_memory_again() -> None:
     """One question in memory's log, one answer in the journal, however often the server dies."""
-    with Service({"THREADMARK_AGENTS": "tests.napping_agents:registry"}) as service:
+    with Service({"THREADMARK_AGENTS": "tests.support.napping_agents:registry"}) as service:
         async with service.sdk() as sdk:
             thread_id = (await sdk.threads.create())["thread_id"]
             run = await sdk.runs.create(thread_id, "napper", input={"messages": "the dog\ncall nap"})

@@ -8,7 +8,7 @@ from tests.crash.checker import violations
 from tests.crash.doomed import Death, DoomedServer
 from tests.crash.launching import Launcher
 from tests.crash.story import Plot, tell
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 WITHIN_GRACE_MS = 400
 BEYOND_GRACE_MS = 3_000

@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 
-from app.migrating import migrate_all
-from state import (
-    Database,
-    new_id,
-)
-from state.tasks import NewTask, Task, TaskStatus, add_task, get_task
 from tests.conformance.store import real_now_us
-from tests.daemon import Daemon
-from tests.waiting import wait_until
-from workers.settings import Settings
+from tests.support.daemon import Daemon
+from tests.support.waiting import wait_until
+from threadmark.app.schema import migrate_all
+from threadmark.state import Database, new_id
+from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, get_task
+from threadmark.workers.settings.settings import Settings
 
 #: Neither the sweep nor the end of a lease comes while the test lasts: what is found is found by the death itself.
 SLOW = {"THREADMARK_LEASE_TTL_S": "600", "THREADMARK_HEARTBEAT_S": "60", "THREADMARK_SWEEP_S": "600"}
@@ -39,7 +36,7 @@ class House:
     async def worker(self) -> Daemon:
         """One more worker process, once it is ready."""
         command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items())]
-        command += [sys.executable, "-m", "tests.crash.chore_worker"]
+        command += [sys.executable, "-m", "tests.crash.task_worker"]
         daemon = Daemon(command, log=self.folder / f"log-{new_id(real_now_us())}", death_signal=signal.SIGKILL)
         self.stack.callback(daemon.end, signal.SIGKILL)
         await wait_until((self.folder / f"ready-{daemon.pid}").exists, description="a worker to be ready", timeout_s=60)

@@ -8,9 +8,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, inspect, select
 
-import state
-from app.access import tables
-from app.migrations import VERSION_TABLE, current_revision, head_revision, migrate
+from threadmark import state
+from threadmark.app.access import tables
+from threadmark.app.migrations import VERSION_TABLE, current_revision, head_revision, migrate
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

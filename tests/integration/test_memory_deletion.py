@@ -5,17 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from memory import (
-    AlreadyRetracted,
-    EdgeIndex,
-    Forget,
-    IndexUnavailable,
-    Recollection,
-    Selector,
-    Which,
-)
-from memory.index import Arms, Entry, Probe, Within
-from tests.memory_house import CHANGE, HOME, NOW, draft, house, moment, question, remembered
+from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, moment, question, remembered
+from threadmark.memory import AlreadyRetracted, EdgeIndex, Forget, IndexUnavailable, Recollection, Selector, Which
+from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
 COUNT, GONE_COUNT, TOLD_COUNT = 12, 4, 5
 

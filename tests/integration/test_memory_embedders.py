@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from openai import AsyncOpenAI
 
-from memory import (
+from tests.support.memory_house import NOW, draft, house, question, remembered, texts
+from threadmark.memory import (
     EdgeIndex,
     EmbedderFailed,
     HashedEmbedder,
@@ -19,10 +20,9 @@ from memory import (
     OpenAiEmbedder,
     WordLlamaEmbedder,
 )
-from memory.embedder import checked, space_name
-from memory.embedders import wordllama
-from memory.embedders.weights import installed_file, trusted
-from tests.memory_house import NOW, draft, house, question, remembered, texts
+from threadmark.memory.embedders import wordllama
+from threadmark.memory.embedders.embedder import checked, space_name
+from threadmark.memory.embedders.weights import installed_file, trusted
 
 
 async def test_the_default_works_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
-from memory import (
+from tests.integration.test_memory_recall import Broken
+from tests.support.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
+from threadmark.memory import (
     TURN,
     EdgeIndex,
     Forget,
@@ -19,10 +21,8 @@ from memory import (
     UnknownJob,
     migrate,
 )
-from memory.migrations import current_revision, head_revision, schema_gap
-from memory.tables_jobs import INVENTORY, METADATA
-from tests.integration.test_memory_recall import Broken
-from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
+from threadmark.memory.migrations import current_revision, head_revision, schema_gap
+from threadmark.memory.store.job_tables import INVENTORY, METADATA
 
 SECRET = "xylophone-7781"
 TENANT = Scope(tenant_id="acme", namespace=())

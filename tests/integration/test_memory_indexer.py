@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from memory import Database, HashedEmbedder, MemoryIndex, migrate
-from memory.indexer import Indexer
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
+from threadmark.memory import Database, HashedEmbedder, MemoryIndex, migrate
+from threadmark.memory.index.indexer import Indexer
 
 END_S_MAX = 10
 

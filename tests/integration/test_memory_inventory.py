@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, func, select
 
-from memory import EdgeIndex, Forget, Origin, Recollection, Refused, Scope, Selector, Trust, Which
-from memory.archive import exported_tables
-from memory.tables_jobs import INVENTORY, METADATA, Keeps
 from tests.integration.test_memory_erasing import files_with
-from tests.memory_house import CHANGE, HOME, NOW, draft, house, question, remembered
+from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, question, remembered
+from threadmark.memory import EdgeIndex, Forget, Origin, Recollection, Refused, Scope, Selector, Trust, Which
+from threadmark.memory.store.archive import exported_tables
+from threadmark.memory.store.job_tables import INVENTORY, METADATA, Keeps
 
 TENANT = Scope(tenant_id="acme", namespace=())
 PLACES = (

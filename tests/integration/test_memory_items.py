@@ -7,17 +7,8 @@ from typing import Any
 
 import pytest
 
-from memory import (
-    ExtractionFailed,
-    FilterRefused,
-    Include,
-    Items,
-    Recollection,
-    Refused,
-    Scope,
-    extract,
-)
-from tests.memory_house import CHANGE, HOME, NOW, draft, house, moment, question, texts
+from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, moment, question, texts
+from threadmark.memory import ExtractionFailed, FilterRefused, Include, Items, Recollection, Refused, Scope, extract
 
 PLACE = ("users", "7", "prefs")
 FIXED: dict[str, Any] = {"tenant_id": "acme", "now": NOW}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from memory import AlreadyRetracted, CannotUndo, Disposition, Recollection, Trust, Verdict, Which
-from memory.recall import Include
-from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, texts
+from tests.support.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, texts
+from threadmark.memory import AlreadyRetracted, CannotUndo, Disposition, Recollection, Trust, Verdict, Which
+from threadmark.memory.recall.question import Include
 
 PEOPLE, CITIES, HABITS = 12, ("Oslo", "Bergen", "Bodø", "Molde"), 25
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from memory import (
+from tests.support.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
+from threadmark.memory import (
     TURN,
     EdgeIndex,
     EmbedderFailed,
@@ -22,8 +23,7 @@ from memory import (
     ScopeRefused,
     parse_filter,
 )
-from memory.index import Arms, Entry, Probe, Within
-from tests.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, remembered, texts
+from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
 SCRIPTS = {
     "Chinese": ("我住在东京的一间小公寓里", "东京"),

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from memory import (
+from tests.support.memory_house import CHANGE, HOME, NOW, UNTRUSTED, city, draft, house, moment, remembered, texts
+from threadmark.memory import (
     AlreadyRetracted,
     CannotUndo,
     Change,
@@ -18,7 +19,6 @@ from memory import (
     Trust,
     UnknownAssertion,
 )
-from tests.memory_house import CHANGE, HOME, NOW, UNTRUSTED, city, draft, house, moment, remembered, texts
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

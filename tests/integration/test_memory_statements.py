@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from memory import Change, FilterRefused, Items, Recollection, Scope, parse_filter
-from tests.memory_house import HOME, NOW, draft, house, question, remembered
+from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
+from threadmark.memory import Change, FilterRefused, Items, Recollection, Scope, parse_filter
 
 HOSTILE = ("a') OR 1=1 --", "a.b", "$.x", '"', "\\", "%", "_", "[0]", "x' UNION SELECT text FROM memory_assertion --")
 FOREIGN = Scope(tenant_id="other", namespace=HOME.namespace)

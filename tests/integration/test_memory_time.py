@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memory import Draft, Include, Recollection, Refused, Scope
-from tests.memory_house import HOME, NOW, house, question
-from tests.memory_painting import CELL_COUNT, Painting
+from tests.support.memory_house import HOME, NOW, house, question
+from tests.support.memory_painting import CELL_COUNT, Painting
+from threadmark.memory import Draft, Include, Recollection, Refused, Scope
 
 SUBJECT_COUNT, STATEMENT_COUNT, QUESTION_COUNT = 40, 10, 60
 #: The night in which clocks go forward lies in the middle: instants that look an hour apart there are not.

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from memory import Cardinality, Disposition, Recollection, Refused, Scope
-from tests.memory_house import HOME, NOW, city, draft, house, moment, question, remembered, texts
+from tests.support.memory_house import HOME, NOW, city, draft, house, moment, question, remembered, texts
+from threadmark.memory import Cardinality, Disposition, Recollection, Refused, Scope
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

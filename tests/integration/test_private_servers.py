@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from tests.daemon import DidNotStart, unavailable
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.daemon import DidNotStart, unavailable
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 ORPHAN = """
 import sys
-from tests.servers import PrivateRedis
+from tests.support.servers import PrivateRedis
 with PrivateRedis() as server:
     print(server.port, flush=True)
     sys.stdin.read()

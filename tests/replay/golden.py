@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from state import Leave, Lineage, Position, Recorded, ThreadState, fold, read_history, visible
-from state.entry import decode, encode
+from threadmark.state import Leave, Lineage, Position, Recorded, ThreadState, fold, read_history, visible
+from threadmark.state.entries.entry import decode, encode
 
 __all__ = ["FOLDER", "Golden", "digest_of", "picture_of", "read_golden", "write_golden"]
 

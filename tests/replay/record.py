@@ -11,20 +11,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-from compaction import CompactionService, Order, Policy
-from compaction import migrate as migrate_compaction
-from state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
 from tests.conformance.store import Store
-from tests.factories import Reply, an_offer, human
 from tests.integration.state.mortality import Fate, mortal
 from tests.integration.state.refund_story import STORY, TOOLS, play_story
 from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage, open_stage
 from tests.replay.golden import FOLDER, write_golden
-from workers.agents import Registry
-from workers.compaction_policy import CompactionPolicy
-from workers.models.errors import ModelUnavailable
-from workers.tools import Effect, RetryAfter, ToolContext, tool
+from tests.support.factories import Reply, an_offer, human
+from threadmark.compaction import CompactionService, Order, Policy
+from threadmark.compaction import migrate as migrate_compaction
+from threadmark.state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
+from threadmark.workers.agents.tools import Effect, RetryAfter, ToolContext, tool
+from threadmark.workers.models.errors import ModelUnavailable
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
 Story = Callable[[Store, Path], Awaitable[Run]]

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from state.entry import KINDS, encode
 from tests.replay.golden import FOLDER, Golden, digest_of, picture_of, read_golden
 from tests.replay.record import STORIES
+from threadmark.state.entries.entry import KINDS, encode
 
 JOURNALS = sorted(FOLDER.glob("*.jsonl"))
 

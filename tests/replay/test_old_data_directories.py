@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.service import Service
+from tests.support.service import Service
 
 ARCHIVES = sorted((Path(__file__).parent / "data_dirs").glob("*.tar.xz"))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 
-from tests.running import Running
+from tests.support.running import Running
 
 ADA = ["users", "ada"]
 

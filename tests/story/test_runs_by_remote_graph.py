@@ -9,7 +9,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.types import Command
 
-from tests.running import Running, call, contents, said
+from tests.support.running import Running, call, contents, said
 
 LOOK = call("lookup_order", order_id="o")
 PAY = call("refund", order_id="o", amount_cents=1)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.running import Running, call, contents, said
+from tests.support.running import Running, call, contents, said
 
 LOOK = call("lookup_order", order_id="o")
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from langgraph_sdk.schema import StreamPart
 
-from tests.paced_model import PacedCall, PacedModel
-from tests.running import call, contents, said
-from tests.service import Service
+from tests.support.paced_model import PacedCall, PacedModel
+from tests.support.running import call, contents, said
+from tests.support.service import Service
 
 StartService = Callable[..., Service]
 MODES: list[Any] = ["values", "updates", "messages-tuple", "custom"]

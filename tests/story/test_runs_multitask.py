@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import ConflictError, NotFoundError
 
-from tests.paced_model import PacedModel
-from tests.running import Running, call, contents, said
-from tests.waiting import wait_until
+from tests.support.paced_model import PacedModel
+from tests.support.running import Running, call, contents, said
+from tests.support.waiting import wait_until
 
 SLOW = call("lookup_order", order_id="o", delay_ms=60_000)
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import ConflictError
 
-from tests.running import Running, call, contents, heard, parallel, said
-from tests.waiting import wait_until
+from tests.support.running import Running, call, contents, heard, parallel, said
+from tests.support.waiting import wait_until
 
 PAY = call("refund", order_id="o", amount_cents=100)
 CLIENT_COUNT = 20

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import NotFoundError
 
-from state import purge_expired
-from tests.running import Running, call, contents, heard, said
+from tests.support.running import Running, call, contents, heard, said
+from threadmark.state import purge_expired
 
 LATER_US = 3600 * 1_000_000
 

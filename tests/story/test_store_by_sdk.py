@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import UnprocessableEntityError
 
-from tests.running import Running
-from tests.waiting import wait_until
+from tests.support.running import Running
+from tests.support.waiting import wait_until
 
 ADA, BOB = ["users", "ada"], ["users", "bob"]
 

@@ -9,7 +9,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import Command
 from langgraph_sdk.client import LangGraphClient
 
-from tests.service import Service
+from tests.support.service import Service
 
 
 @pytest.fixture

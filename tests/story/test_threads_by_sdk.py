@@ -7,8 +7,8 @@ import pytest
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.errors import ConflictError, NotFoundError, UnprocessableEntityError
 
-from app.access import Scope
-from tests.service import Service
+from tests.support.service import Service
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 

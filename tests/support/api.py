@@ -12,15 +12,15 @@ from typing import Any
 import httpx
 from litestar import Litestar
 
-from app.access import Scope, Token
-from app.access.key import DEFAULT_TENANT
-from app.access.store import add_key
-from app.factory import create_app
-from app.migrating import migrate_for_start
-from app.resources import Resources
-from tests.templates import migrate_anew
-from workers.settings import Settings
-from workers.wiring import open_resources
+from tests.support.templates import migrate_anew
+from threadmark.app.access import Scope, Token
+from threadmark.app.access.key import DEFAULT_TENANT
+from threadmark.app.access.key_store import add_key
+from threadmark.app.factory import create_app
+from threadmark.app.resources import Resources
+from threadmark.app.schema import migrate_for_start
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["Api", "Hands", "make_key", "open_api"]
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 __all__ = ["PARALLEL", "Asked", "ask", "done", "settled", "waits"]
 

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 
-from compaction.summary import SECTIONS, SummariserFailed, SummaryPrompt, SummaryReply
+from threadmark.compaction.summary import SECTIONS, SummariserFailed, SummaryPrompt, SummaryReply
 
 __all__ = ["FAULTS", "BadSummariser", "Recorder", "under_headings"]
 

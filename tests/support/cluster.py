@@ -14,11 +14,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
-from app.migrating import migrate_all
-from examples.refund.effects import EFFECTS_FILE
-from tests.daemon import Daemon, PrivateServer
-from tests.service import Service
-from workers.settings import Settings
+from tests.support.daemon import Daemon, PrivateServer
+from tests.support.service import Service
+from threadmark.app.schema import migrate_all
+from threadmark.examples.refund.effects import EFFECTS_FILE
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["Cluster", "WorkerProcess"]
 
@@ -69,7 +69,7 @@ class WorkerProcess(PrivateServer):
         """Start the process."""
         (self.folder / "server.log").unlink(missing_ok=True)
         command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items())]
-        command += [sys.executable, "-W", "error::ResourceWarning", "-m", "app.cli", "worker"]
+        command += [sys.executable, "-W", "error::ResourceWarning", "-m", "threadmark.app.cli", "worker"]
         return Daemon(command, log=self.folder / "server.log", death_signal=self.death_signal)
 
     def answers(self) -> bool:
@@ -88,7 +88,7 @@ class Cluster:
         self.environment = {
             "THREADMARK_STATE_DATABASE_URL": postgres_url,
             "THREADMARK_DATA_DIR": str(self.folder),
-            "PYTHONPATH": str(Path(__file__).parents[1]),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
             **({} if redis_url is None else {"THREADMARK_REDIS_URL": redis_url}),
             **settings,
         }

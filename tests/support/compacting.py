@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.api import Api
+from tests.support.api import Api
 
 __all__ = ["FACTS", "POLICY", "compacted", "long_thread", "receipt"]
 

@@ -1,6 +1,6 @@
 """A compaction that is killed at the n-th point, and the recovery after it. Run as a program of its own.
 
-    python -m tests.compaction_kill URL FIRST STEP [ROUNDS]
+    python -m tests.support.compaction_kill URL FIRST STEP [ROUNDS]
 
 Points are each statement, each commit, and each call of the model before and after it. Every point has a thread of its
 own: a child compacts it and is killed by SIGKILL at its point, a second one says what it finds, a third one goes on.
@@ -19,13 +19,13 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from compaction import CompactionService, Order, Policy, SummaryPrompt, SummaryReply, migrate
-from state import migrate as migrate_state
-from state import open_engine
-from tests.bad_summarisers import Recorder
 from tests.conformance.compacting import Compacting
 from tests.conformance.store import Store
-from tests.factories import TENANT
+from tests.support.bad_summarisers import Recorder
+from tests.support.factories import TENANT
+from threadmark.compaction import CompactionService, Order, Policy, SummaryPrompt, SummaryReply, migrate
+from threadmark.state import migrate as migrate_state
+from threadmark.state import open_engine
 
 POINT_COUNT_MAX = 1_000
 TURN_COUNT = 6

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from compaction.atoms import extract_atoms
-from compaction.clauses import extract_clauses
-from compaction.ledger import Ledger, Status, UnitKind
-from compaction.source import PartKind, Role, SourceEntry
+from threadmark.compaction.atoms import extract_atoms
+from threadmark.compaction.clauses import extract_clauses
+from threadmark.compaction.input.source import PartKind, Role, SourceEntry
+from threadmark.compaction.ledger import Ledger, Status, UnitKind
 
 __all__ = ["recount"]
 

@@ -5,15 +5,15 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compaction.analysis import Analyses
-from compaction.compact import compact
-from compaction.ledger import GENESIS, History, Ledger, histories
-from compaction.plan import Plan, Situation, plan_compaction
-from compaction.policy import Policy
-from compaction.proposal import Aborted, CompactionRequest, Proposal
-from compaction.source import Call, Part, PartKind, Role, SourceEntry
-from compaction.summary import Summariser, estimate_tokens
-from compaction.view import Segment, View, first_view
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Call, Part, PartKind, Role, SourceEntry
+from threadmark.compaction.ledger import GENESIS, History, Ledger, histories
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.compact import compact
+from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
+from threadmark.compaction.summary import Summariser, estimate_tokens
+from threadmark.compaction.view import Segment, View, first_view
 
 __all__ = ["PLANTED", "Thread", "ai", "fuzzed_history", "human", "message", "talk", "tool"]
 

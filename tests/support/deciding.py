@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from state import Failure, StepIntended, StepKey, ToolReturned
-from tests.factories import NOW_US, Story, a_run
-from workers.action import Action, Note, next_action
-from workers.agents import ChatAgent, Limits
-from workers.tools import Effect, tool
+from tests.support.factories import NOW_US, Story, a_run
+from threadmark.state import Failure, StepIntended, StepKey, ToolReturned
+from threadmark.workers.agents.agent import ChatAgent, Limits
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.turn.action import Action, Note, next_action
 
 __all__ = ["FAILURE", "LATER_US", "act", "an_agent", "intended", "outcomes"]
 

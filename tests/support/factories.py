@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from state import (
+from threadmark.state import (
     Call,
     Entry,
     ExecutionId,
@@ -30,7 +30,7 @@ from state import (
     kind_of,
     model_step,
 )
-from workers.models import ChatModel, ModelReply, ModelRequest, to_openai
+from threadmark.workers.models import ChatModel, ModelReply, ModelRequest, to_openai
 
 __all__ = [
     "EXECUTION",

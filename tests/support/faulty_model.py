@@ -7,9 +7,9 @@ from typing import Any
 
 import httpx2
 
-from state.message import Message
-from workers.models import ModelReply, ModelRequest
-from workers.models.client import ChatModel, bound_response
+from threadmark.state.entries.message import Message
+from threadmark.workers.models import ModelReply, ModelRequest
+from threadmark.workers.models.client import ChatModel, bound_response
 
 __all__ = [
     "REQUEST",

@@ -1,6 +1,6 @@
 """Texts with atoms marked by hand, and the score of an extractor against them.
 
-`python -m tests.labelled_atoms` prints precision and recall by class, and every miss and false find.
+`python -m tests.support.labelled_atoms` prints precision and recall by class, and every miss and false find.
 """
 
 import re
@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compaction.atoms import Atom, AtomClass, extract_atoms
+from threadmark.compaction.atoms import Atom, AtomClass, extract_atoms
 
 __all__ = ["CLASSES", "LabelledText", "Score", "read_labelled", "score"]
 
-FOLDER = Path(__file__).parent / "data" / "compaction"
+FOLDER = Path(__file__).parents[1] / "data" / "compaction"
 EVERYTHING = ("atoms-*.txt", "later-*.txt", "second-*.txt", "third-*.txt", "held-atoms-*.txt")
 CLASSES = {
     "url": AtomClass.URL,

@@ -1,6 +1,6 @@
 """A thread that is analysed by processes that are killed at the n-th point, and by one that is not.
 
-    python -m tests.learning_kill URL FIRST STEP
+    python -m tests.support.learning_kill URL FIRST STEP
 
 Points are each statement and each commit. Every point has a thread of its own: a child is killed at it, a second one
 says what it finds, a third one goes on and compacts.
@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 from sqlalchemy import Engine, event
 
-from compaction import learning, migrate
-from compaction.store import rows
-from state import migrate as migrate_state
-from state import open_engine
-from tests.compaction_kill import POINT_COUNT_MAX, Counter, forked
 from tests.conformance.compacting import Compacting
+from tests.support.compaction_kill import POINT_COUNT_MAX, Counter, forked
+from threadmark.compaction import migrate
+from threadmark.compaction.input import prior_analysis
+from threadmark.compaction.store import ledger_rows
+from threadmark.state import migrate as migrate_state
+from threadmark.state import open_engine
 
 TURN_COUNT = 4
 #: Messages of a batch: few, so that there are many commits.
@@ -40,14 +41,14 @@ async def learn(work: Compacting, name: str, counter: Counter) -> dict[str, Any]
     folded = await work.store.journal.fold(thread)
     event.listen(Engine, "before_cursor_execute", counter.point)
     event.listen(Engine, "commit", counter.point)
-    learning.KEPT_TOGETHER = BATCH
+    prior_analysis.KEPT_TOGETHER = BATCH
     return dict(msgspec.to_builtins(await work.service.learn(thread, folded)))
 
 
 async def look(work: Compacting, name: str) -> dict[str, Any]:
     """How many analyses are kept; each is whole, or reading it would raise."""
     thread = await work.seen(name)
-    return {"kept": len(await work.store.read(lambda connection: rows.read_analyses(connection, thread.number)))}
+    return {"kept": len(await work.store.read(lambda connection: ledger_rows.read_analyses(connection, thread.number)))}
 
 
 async def go_on(work: Compacting, name: str) -> dict[str, Any]:

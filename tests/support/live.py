@@ -10,14 +10,14 @@ from typing import Any
 
 import httpx
 
-from app.access import Scope
-from app.factory import create_app
-from app.resources import Resources
-from app.serving import Server, listen, url_of
-from tests.api import make_key
-from tests.templates import migrate_anew
-from workers.settings import Settings
-from workers.wiring import open_resources
+from tests.support.api import make_key
+from tests.support.templates import migrate_anew
+from threadmark.app.access import Scope
+from threadmark.app.factory import create_app
+from threadmark.app.resources import Resources
+from threadmark.app.server import Server, listen, url_of
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 __all__ = ["Live", "serve_live"]
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from memory import (
+from threadmark.memory import (
     Change,
     Copies,
     Database,

@@ -1,6 +1,6 @@
 """A life of memory that is killed at the n-th point, and the recovery after it. Run as a program of its own.
 
-    python -m tests.memory_kill FOLDER FIRST STEP
+    python -m tests.support.memory_kill FOLDER FIRST STEP
 
 Points are what the process does to the outside: each statement, each commit, and each change of the index before and
 after it happened. A child lives until its point and is killed by SIGKILL; a second child recovers, tells the same story
@@ -20,10 +20,10 @@ from typing import Any
 
 from sqlalchemy import Engine, event
 
-from memory import EdgeIndex, Forget, HashedEmbedder, Recollection, Selector, Which, migrate
-from memory.database import Database
-from memory.index import Entry
-from tests.memory_house import HOME, NOW, city, draft, moment, texts
+from tests.support.memory_house import HOME, NOW, city, draft, moment, texts
+from threadmark.memory import EdgeIndex, Forget, HashedEmbedder, Recollection, Selector, Which, migrate
+from threadmark.memory.index.index import Entry
+from threadmark.memory.store.database import Database
 
 POINT_COUNT_MAX = 5_000
 

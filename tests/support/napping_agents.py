@@ -2,9 +2,9 @@
 
 import asyncio
 
-from workers.agents import ChatAgent, Registry
-from workers.memory_policy import MemoryPolicy
-from workers.tools import Effect, ToolContext, tool
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.agents.tools import Effect, ToolContext, tool
 
 __all__ = ["GO", "registry"]
 

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from tests.bad_summarisers import under_headings
-from tests.compacting import FACTS
 from tests.crash.client import Client
-from tests.paced_model import PacedCall, PacedModel
+from tests.support.bad_summarisers import under_headings
+from tests.support.compacting import FACTS
+from tests.support.paced_model import PacedCall, PacedModel
 
 __all__ = ["ORDER", "answer", "chunk_of", "finish", "talk"]
 

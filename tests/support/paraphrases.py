@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compaction.ledger import Row, UnitKind
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.recall import DropQuery, recall_dropped
-from compaction.source import Position, SourceEntry
-from tests.compaction_threads import Thread, ai, human, talk
+from tests.support.compaction_threads import Thread, ai, human, talk
+from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
+from threadmark.compaction.input.source import Position, SourceEntry
+from threadmark.compaction.ledger import Row, UnitKind
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.proposal import Proposal
 
 __all__ = ["LANGUAGES", "DroppedTalk", "Probe", "by_shared_words", "dropped_talk", "found_of", "read_probes"]
 
 LANGUAGES = ("en", "de", "fr", "es", "zh", "ja")
-_FOLDER = Path(__file__).parent / "data" / "compaction"
+_FOLDER = Path(__file__).parents[1] / "data" / "compaction"
 _GONE = DropQuery().statuses
 #: What a question was answered with: entry and words.
 Answer = tuple[int, str]

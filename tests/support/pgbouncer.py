@@ -7,8 +7,8 @@ from typing import Literal
 import psycopg
 from sqlalchemy import URL, make_url
 
-from tests.daemon import Daemon, PrivateServer, unavailable
-from tests.servers import unprivileged_identity
+from tests.support.daemon import Daemon, PrivateServer, unavailable
+from tests.support.servers import unprivileged_identity
 
 __all__ = ["Mode", "PrivatePgBouncer"]
 

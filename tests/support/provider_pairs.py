@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from compaction.source import Role
-from compaction.view import RenderedPart
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.view import RenderedPart
 
 __all__ = ["orphans_anthropic", "orphans_chat", "orphans_gemini", "orphans_responses"]
 

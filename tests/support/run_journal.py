@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from state import (
+from threadmark.state import (
     Entry,
     ExecutionId,
     Failure,
@@ -20,7 +20,7 @@ from state import (
     WaitOpened,
     kind_of,
 )
-from workers.feed import Flash
+from threadmark.workers.fleet.feed import Flash
 
 __all__ = ["RUN", "Story", "flashes_before"]
 

@@ -12,9 +12,9 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 from langgraph_sdk.schema import StreamPart
 
-from app.access import Scope
-from tests.api import make_key
-from tests.live import Live, serve_live
+from tests.support.api import make_key
+from tests.support.live import Live, serve_live
+from threadmark.app.access import Scope
 
 __all__ = ["TIMEOUT_S", "Running", "call", "contents", "heard", "parallel", "run_server", "said"]
 

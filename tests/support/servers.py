@@ -22,7 +22,7 @@ from psycopg import sql
 from redis import Redis
 from redis.exceptions import RedisError
 
-from tests.daemon import Daemon, DidNotStart, Identity, PrivateServer, launched, unavailable
+from tests.support.daemon import Daemon, DidNotStart, Identity, PrivateServer, launched, unavailable
 
 CONNECT_TIMEOUT_S = 5
 ORPHANS_S_MAX = 5.0

@@ -10,9 +10,9 @@ import httpx
 from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
-from app.access import Scope
-from app.access.key import DEFAULT_TENANT
-from tests.daemon import Daemon, PrivateServer
+from tests.support.daemon import Daemon, PrivateServer
+from threadmark.app.access import Scope
+from threadmark.app.access.key import DEFAULT_TENANT
 
 __all__ = ["Service"]
 
@@ -92,7 +92,7 @@ class Service(PrivateServer):
             **self._environment,
         }
         command = ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items())]
-        command += [sys.executable, "-W", "error::ResourceWarning", "-m", "app.cli", "serve"]
+        command += [sys.executable, "-W", "error::ResourceWarning", "-m", "threadmark.app.cli", "serve"]
         return Daemon(command, log=self.folder / "server.log", death_signal=self.death_signal)
 
     def answers(self) -> bool:

@@ -6,8 +6,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from app.migrating import migrate_all
-from workers.settings import Settings
+from threadmark.app.schema import migrate_all
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["migrate_anew"]
 

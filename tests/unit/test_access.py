@@ -4,9 +4,9 @@ from itertools import combinations
 
 import pytest
 
-from app.access import Caller, Scope, Token
-from app.access.key import is_tenant_id
-from app.access.scopes import implied
+from threadmark.app.access import Caller, Scope, Token
+from threadmark.app.access.key import is_tenant_id
+from threadmark.app.access.scopes import implied
 
 EVERYDAY = {Scope.READ, Scope.RUN, Scope.APPROVE}
 

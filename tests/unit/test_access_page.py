@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from app import strict_json
-from app.access import Scope
-from app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE
-from app.access.issue import OVERLAP_S, OVERLAP_S_MAX
-from app.access.ring import RECHECK_S
-from app.edge.drain import DRAIN_BYTES_MAX
-from app.idempotency import KEY_CHARS_MAX
-from app.pages import PAGE_SIZE_MAX
-from workers.settings import Settings
+from threadmark.app.access import Scope
+from threadmark.app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE
+from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX
+from threadmark.app.access.ring import RECHECK_S
+from threadmark.app.edge.drain import DRAIN_BYTES_MAX
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
+from threadmark.app.requests import strict_json
+from threadmark.app.requests.idempotency import KEY_CHARS_MAX
+from threadmark.workers.settings.settings import Settings
 
 PAGE = (Path(__file__).parents[2] / "docs" / "access.md").read_text()
 DEFAULTS = Settings.from_environment({})

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from state import ParkReason, RunStatus, StepFailed, StepIntended, StepKey, ThreadStatus, ToolReturned, fold
-from tests.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
-from tests.factories import NOW_US, Story, a_run, asked, replied, returned, started
-from workers.action import CallModel, Note, Park, Perform, Settle, next_action
+from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
+from tests.support.factories import NOW_US, Story, a_run, asked, replied, returned, started
+from threadmark.state import ParkReason, RunStatus, StepFailed, StepIntended, StepKey, ThreadStatus, ToolReturned, fold
+from threadmark.workers.turn.action import CallModel, Note, Park, Perform, Settle, next_action
 
 
 def model_failed(*, final: bool = False, retry_at_us: int = 0, attempt: int = 1) -> StepFailed:

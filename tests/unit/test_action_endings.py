@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from state import CancelAction, RunRequest, RunStatus, ThreadStatus, Usage
-from tests.deciding import act, an_agent, intended, outcomes
-from tests.factories import Story, asked, human, replied, returned, started
-from workers.action import ORPHAN_COUNT_MAX, CallModel, Note, Perform, RollBack, Settle
+from tests.support.deciding import act, an_agent, intended, outcomes
+from tests.support.factories import Story, asked, human, replied, returned, started
+from threadmark.state import CancelAction, RunRequest, RunStatus, ThreadStatus, Usage
+from threadmark.workers.turn.action import ORPHAN_COUNT_MAX, CallModel, Note, Perform, RollBack, Settle
 
 
 @pytest.mark.parametrize(

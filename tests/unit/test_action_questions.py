@@ -4,7 +4,9 @@ from typing import Any, Literal
 
 import pytest
 
-from state import (
+from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
+from tests.support.factories import NOW_US, Story, asked, replied, returned, started
+from threadmark.state import (
     CancelAction,
     Entry,
     ParkReason,
@@ -18,10 +20,8 @@ from state import (
     WaitOpened,
     WaitSuperseded,
 )
-from tests.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
-from tests.factories import NOW_US, Story, asked, replied, returned, started
-from workers.action import Action, Note, Park, Perform, Settle
-from workers.agents import ChatAgent
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.turn.action import Action, Note, Park, Perform, Settle
 
 WAITING = Settle(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
 

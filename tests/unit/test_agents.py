@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from workers.agents import ChatAgent, Limits, Registry, assistant_id_of, load_registry
-from workers.refusals import AgentRefused, RegistryRefused
-from workers.tools import Effect, tool
+from threadmark.workers.agents.agent import ChatAgent, Limits, Registry, assistant_id_of, load_registry
+from threadmark.workers.agents.definition_errors import AgentRefused, RegistryRefused
+from threadmark.workers.agents.tools import Effect, tool
 
 
 @tool(effect=Effect.PURE)
@@ -77,7 +77,7 @@ def test_a_registry_has_agents_of_different_names() -> None:
 
 
 MODULE = """
-from workers.agents import ChatAgent, Registry
+from threadmark.workers.agents.agent import ChatAgent, Registry
 agent = ChatAgent(name="mine")
 registry = Registry([agent])
 number = 5
@@ -104,7 +104,7 @@ def test_a_registry_is_loaded_by_reference(tmp_path: Path, monkeypatch: pytest.M
         ("registry_of_nothing:registry", "there is no module 'registry_of_nothing': check the spelling"),
         ("registry_of_faults:nothing", "has no 'nothing': define it there"),
         ("registry_of_faults:agent", r"is one agent: wrap it, registry = Registry\(\[agent\]\)"),
-        ("registry_of_faults:number", "is a int: it must be a workers.agents.Registry"),
+        ("registry_of_faults:number", "is a int: it must be a threadmark.workers.agents.agent.Registry"),
         ("registry_that_imports:registry", "needs 'not_installed_at_all', which is not installed"),
         ("registry_that_raises:registry", "does not load: ZeroDivisionError: division by zero"),
         ("registry_with_a_bad_tool:registry", "does not load: ToolRefused: tool 'f' declares no effect"),
@@ -119,7 +119,7 @@ def test_each_failure_to_load_has_its_sentence(
     (tmp_path / "registry_that_imports.py").write_text("import not_installed_at_all\n")
     (tmp_path / "registry_that_raises.py").write_text("1 / 0\n")
     (tmp_path / "registry_with_a_bad_tool.py").write_text(
-        "from workers.tools import tool\n@tool()\nasync def f() -> None: ...\n"
+        "from threadmark.workers.agents.tools import tool\n@tool()\nasync def f() -> None: ...\n"
     )
 
     with pytest.raises(RegistryRefused, match=sentence):

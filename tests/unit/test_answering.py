@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from state import AlreadyAnswered, AskedByAnother, Conflict, ExecutionId, NothingToResume, Refused, StepKey
-from state.answering import Question, answers_to
+from threadmark.state import AlreadyAnswered, AskedByAnother, Conflict, ExecutionId, NothingToResume, Refused, StepKey
+from threadmark.state.runs.resume import Question, answers_to
 
 EXECUTION = ExecutionId("execution")
 

@@ -1,7 +1,7 @@
 """The measures of `bench/compactors.py`: what they count as an orphan and as shown."""
 
 from bench.histories import Sent, history, orphans, share_shown, source_entries
-from compaction import Role
+from threadmark.compaction import Role
 
 NOBODY: frozenset[str] = frozenset()
 

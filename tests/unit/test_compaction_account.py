@@ -5,15 +5,15 @@ import random
 import msgspec
 import pytest
 
-from compaction.ledger import GENESIS, Reason, Status, UnitKind, totals_of, verify_rows
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.summary import passage_of
-from compaction.swap import standing_entries
-from compaction.view import PartRole, first_view, render
-from tests.bad_summarisers import FAULTS, BadSummariser
-from tests.compaction_recount import recount
-from tests.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, talk, tool
+from tests.support.bad_summarisers import FAULTS, BadSummariser
+from tests.support.compaction_recount import recount
+from tests.support.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, talk, tool
+from threadmark.compaction.ledger import GENESIS, Reason, Status, UnitKind, totals_of, verify_rows
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.summary import passage_of
+from threadmark.compaction.view import PartRole, first_view, render
+from threadmark.compaction.view.next_view import standing_entries
 
 SOME, MANY = 60, 10_000
 
@@ -155,8 +155,8 @@ async def test_an_altered_value_is_found_and_undone(said: str, summarised: str) 
 
 def test_an_introduced_value_is_a_row_of_its_own() -> None:
     """It has a place in the summary and no source, and counts apart."""
-    from compaction.analysis import Analyses
-    from compaction.ledger import Account, Shown, close, judge
+    from threadmark.compaction.input.analysis import Analyses
+    from threadmark.compaction.ledger import Account, Shown, close, judge
 
     entries = [human(1, "The budget for the fair is $47,500."), human(2, "Never call the customer directly.")]
     account = Account(

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction import wordlead
-from compaction.atoms import (
+from tests.support.labelled_atoms import CLASSES, read_labelled, score
+from threadmark.compaction import keyword_prefilter
+from threadmark.compaction.atoms import (
     CONTAINERS,
     Atom,
     AtomClass,
@@ -23,7 +24,6 @@ from compaction.atoms import (
     paths,
     quotes,
 )
-from tests.labelled_atoms import CLASSES, read_labelled, score
 
 #: What the extractor reaches on the labelled texts; a change that loses a label shows here.
 PRECISION_FLOOR = RECALL_FLOOR = 0.99
@@ -152,7 +152,7 @@ def test_a_long_hostile_text_ends(piece: str) -> None:
 
 def test_a_word_lead_finds_whole_words_only() -> None:
     """A word inside another one is not found, one beside a script without blanks is."""
-    pattern = re.compile(wordlead.word_lead(["order", "订单"]))
+    pattern = re.compile(keyword_prefilter.word_lead(["order", "订单"]))
     assert [match[0] for match in pattern.finditer("order border 新订单 再order")] == ["order", "订单", "order"]
 
 

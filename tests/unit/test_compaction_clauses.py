@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compaction.clauses import ClauseClass, clause_form, extract_clauses, sentences
+from threadmark.compaction.clauses import ClauseClass, clause_form, extract_clauses, sentences
 
 FOLDER = Path(__file__).parents[1] / "data" / "compaction"
 #: What is reached on the labelled sentences: the tidy ones, and those that say it in other words.

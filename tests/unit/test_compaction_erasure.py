@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
-from compaction import (
+from tests.support.bad_summarisers import Recorder
+from tests.support.compaction_threads import PLANTED, Thread, human, talk
+from threadmark.compaction import (
     Analyses,
     LedgerDamaged,
     Policy,
@@ -21,8 +23,6 @@ from compaction import (
     without_erased_pins,
     written_again,
 )
-from tests.bad_summarisers import Recorder
-from tests.compaction_threads import PLANTED, Thread, human, talk
 
 SECRET = "My card is CANARY-55120 and you must call kilo@secret.example."
 

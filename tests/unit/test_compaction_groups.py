@@ -2,14 +2,14 @@
 
 import pytest
 
-from compaction.groups import groups_of, pair_results
-from compaction.plan import Plan, Situation, plan_compaction
-from compaction.policy import Policy
-from compaction.source import Role, SourceEntry
-from compaction.swap import next_view
-from compaction.view import Live, PartRole, Segment, View, first_view, render
-from tests.compaction_threads import ai, fuzzed_history, human, message, tool
-from tests.provider_pairs import orphans_anthropic, orphans_chat, orphans_gemini, orphans_responses
+from tests.support.compaction_threads import ai, fuzzed_history, human, message, tool
+from tests.support.provider_pairs import orphans_anthropic, orphans_chat, orphans_gemini, orphans_responses
+from threadmark.compaction.input.groups import groups_of, pair_results
+from threadmark.compaction.input.source import Role, SourceEntry
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.view import Live, PartRole, Segment, View, first_view, render
+from threadmark.compaction.view.next_view import next_view
 
 CHECKS = (orphans_chat, orphans_responses, orphans_gemini)
 SOME, MANY = 1_500, 100_000

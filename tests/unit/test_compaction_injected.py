@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.source import SourceEntry, Trust
-from compaction.view import PartRole, Pin, render
-from tests.bad_summarisers import Recorder
-from tests.compaction_threads import Thread, ai, human, talk, tool
-from tests.injected_texts import INJECTED
+from tests.support.bad_summarisers import Recorder
+from tests.support.compaction_threads import Thread, ai, human, talk, tool
+from tests.support.injected_texts import INJECTED
+from threadmark.compaction.input.source import SourceEntry, Trust
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.view import PartRole, Pin, render
 
 TOGETHER, ROUND_COUNT = 20, 5
 _TURNS_ROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")

@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from compaction.analysis import Analyses
-from compaction.ledger import GENESIS, Account, Row, Shown, Status, UnitKind, close, judge
-from compaction.source import SourceEntry
-from compaction.summary import passage_of
-from tests.compaction_mutations import CARRIERS, FLIPS, VALUES
-from tests.compaction_threads import PLANTED, human, talk
+from tests.support.compaction_mutations import CARRIERS, FLIPS, VALUES
+from tests.support.compaction_threads import PLANTED, human, talk
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.ledger import GENESIS, Account, Row, Shown, Status, UnitKind, close, judge
+from threadmark.compaction.summary import passage_of
 
 ONCE, OFTEN = 1, 50
 FLIPS_FOUND_MIN, FALSE_MAX = 0.95, 0.01

@@ -5,9 +5,9 @@ from functools import cache
 import anyio
 import pytest
 
-from compaction.asked import classes_asked
-from compaction.recall import DropQuery, recall_dropped
-from tests.paraphrases import LANGUAGES, DroppedTalk, Probe, by_shared_words, dropped_talk, found_of
+from tests.support.paraphrases import LANGUAGES, DroppedTalk, Probe, by_shared_words, dropped_talk, found_of
+from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
+from threadmark.compaction.drops.question_types import classes_asked
 
 
 @cache

@@ -2,12 +2,12 @@
 
 import pytest
 
-from compaction.ledger import Row, Status, UnitKind, erase_rows
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.recall import DropQuery, recall_dropped
-from compaction.source import Role
-from tests.compaction_threads import PLANTED, Thread, ai, human, talk, tool
+from tests.support.compaction_threads import PLANTED, Thread, ai, human, talk, tool
+from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.ledger import Row, Status, UnitKind, erase_rows
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.proposal import Proposal
 
 GONE = (Status.DROPPED, Status.PROMOTED)
 

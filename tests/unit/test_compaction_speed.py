@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from compaction.analysis import Analyses, analyse
-from compaction.atoms import extract_atoms, extract_atoms_of
-from compaction.atoms.language import guess_language
-from compaction.clauses import leads
-from compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
-from compaction.clauses.extract import lowered
-from compaction.clauses.forms import ENDINGS
-from tests.compaction_threads import fuzzed_history
+from tests.support.compaction_threads import fuzzed_history
+from threadmark.compaction.atoms import extract_atoms, extract_atoms_of
+from threadmark.compaction.atoms.language import guess_language
+from threadmark.compaction.clauses import leads
+from threadmark.compaction.clauses.clause_extraction import lowered
+from threadmark.compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
+from threadmark.compaction.clauses.forms import ENDINGS
+from threadmark.compaction.input.analysis import Analyses, analyse
 
 FOLDER = Path(__file__).parent.parent / "data" / "compaction"
 

@@ -2,12 +2,14 @@
 
 import pytest
 
-from compaction.analysis import Analyses
-from compaction.plan import Plan, plan_compaction
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.source import Part, PartKind, Role, SourceEntry, Trust
-from compaction.summary import (
+from tests.support.bad_summarisers import BadSummariser, Recorder, under_headings
+from tests.support.compaction_threads import PLANTED, Thread, ai, human, message, talk, tool
+from threadmark.compaction.input.analysis import Analyses
+from threadmark.compaction.input.source import Part, PartKind, Role, SourceEntry, Trust
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.plan import Plan, plan_compaction
+from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.summary import (
     DraftRefused,
     Refused,
     SummaryReply,
@@ -17,9 +19,7 @@ from compaction.summary import (
     prompts_for,
     text_of,
 )
-from compaction.view import PartRole, render
-from tests.bad_summarisers import BadSummariser, Recorder, under_headings
-from tests.compaction_threads import PLANTED, Thread, ai, human, message, talk, tool
+from threadmark.compaction.view import PartRole, render
 
 REFUSED = {
     "empty": Refused.EMPTY,
@@ -104,7 +104,7 @@ async def test_a_compaction_that_wins_nothing_is_aborted() -> None:
     thread = Thread(talk(8, 1), Policy(keep_last_turns=1, min_gain=0.97, appendix_tokens=2_000, summary_tokens=2_000))
     plan = plan_compaction(thread.situation(), Policy(keep_last_turns=1, min_gain=0.5))
     assert isinstance(plan, Plan)
-    from compaction.compact import compact
+    from threadmark.compaction.run.compact import compact
 
     answer = await compact(thread.request(plan), thread.analyses, BadSummariser("empty"))
     assert not isinstance(answer, Proposal)
@@ -267,7 +267,7 @@ async def test_media_is_accounted_and_never_put_into_words() -> None:
 
 def test_headings_in_any_dress_are_read() -> None:
     """Bold headings, colons and bullets of other kinds are the same schema."""
-    from compaction.summary.model import read_reply
+    from threadmark.compaction.summary.model import read_reply
 
     text = under_headings(["- [1] a fact"]).replace("## Goal", "## **Goal**:").replace("- [1]", "* [1]:")
     assert [line.text for lines in read_reply(SummaryReply(text=text), {1}).values() for line in lines] == ["a fact"]

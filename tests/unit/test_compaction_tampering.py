@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from compaction import Analyses, LedgerDamaged, Row, SourceEntry, recheck_rows, verify_rows
-from compaction.ledger import Ledger, hash_rows
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from tests.compaction_threads import PLANTED, Thread, talk
+from tests.support.compaction_threads import PLANTED, Thread, talk
+from threadmark.compaction import Analyses, LedgerDamaged, Row, SourceEntry, recheck_rows, verify_rows
+from threadmark.compaction.ledger import Ledger, hash_rows
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.proposal import Proposal
 
 SOME, MANY = 300, 20_000
 _ROW = msgspec.json.Decoder(Row)

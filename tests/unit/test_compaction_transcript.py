@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from compaction import PartKind, Role, Trust, first_view, render, source_entry, view_messages
-from state import Message, ToolCall
+from threadmark.compaction import PartKind, Role, Trust, first_view, render, source_entry, view_messages
+from threadmark.state import Message, ToolCall
 
 MESSAGES = [
     Message(id="m1", type="system", content="You are careful."),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from compaction.errors import ViewBroken
-from compaction.policy import Policy
-from compaction.view import Item, Live, Masked, Pin, Summary, View, check_view, render
-from tests.compaction_threads import Thread, fuzzed_history, talk
+from tests.support.compaction_threads import Thread, fuzzed_history, talk
+from threadmark.compaction.errors import ViewBroken
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.view import Item, Live, Masked, Pin, Summary, View, check_view, render
 
 
 def broken_views(thread: Thread) -> list[View]:

@@ -5,28 +5,18 @@ import random
 import msgspec
 import pytest
 
-from compaction.breaker import Attempt, breaker
-from compaction.compact import compact
-from compaction.errors import PlanOutdated, ViewBroken
-from compaction.ledger import Status, UnitKind
-from compaction.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
-from compaction.policy import Policy
-from compaction.proposal import Proposal
-from compaction.restore import restore_all, restore_drops, restore_range
-from compaction.source import Role
-from compaction.view import (
-    Live,
-    PartRole,
-    Pin,
-    RenderedPart,
-    Summary,
-    View,
-    diff_views,
-    first_view,
-    render,
-)
-from tests.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, message, talk, tool
-from tests.provider_pairs import orphans_chat
+from tests.support.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, message, talk, tool
+from tests.support.provider_pairs import orphans_chat
+from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
+from threadmark.compaction.errors import PlanOutdated, ViewBroken
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.ledger import Status, UnitKind
+from threadmark.compaction.policy.breaker import Attempt, breaker
+from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.run.compact import compact
+from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.view import Live, PartRole, Pin, RenderedPart, Summary, View, diff_views, first_view, render
 
 
 def rendered(thread: Thread) -> tuple[RenderedPart, ...]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.cursors import BadCursor, Cursor, Listing, Sealer
+from threadmark.app.listing.cursors import BadCursor, Cursor, Listing, Sealer
 
 SEALER = Sealer(b"s" * 32)
 LISTING = Listing("t1", "admin/keys", {"status": "live", "order": "newest"})

@@ -7,11 +7,11 @@ import pytest
 from psycopg import errors
 from sqlalchemy.exc import OperationalError
 
-from app.errors import problem_of
-from db import Condition, condition_of
-from memory import Unavailable
-from state import DatabaseAway
-from state.outage import away, is_outage, is_passing
+from threadmark.app.requests.errors import problem_of
+from threadmark.db import Condition, condition_of
+from threadmark.memory import Unavailable
+from threadmark.state import DatabaseAway
+from threadmark.state.outage import away, is_outage, is_passing
 
 BY_SQLSTATE: dict[str, Condition | None] = {
     "08006": Condition.AWAY,

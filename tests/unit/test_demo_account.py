@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from examples.refund.demo import account
-from examples.refund.demo.screen import Screen
+from threadmark.examples.refund.demo import account
+from threadmark.examples.refund.demo.screen import Screen
 
 TOOLS = ("lookup_order", "check_policy", "email_customer", "refund", "confirm")
 

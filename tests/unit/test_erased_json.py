@@ -6,10 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from state import fold, visible
-from state.entry import decode
 from tests.replay.golden import FOLDER, read_golden
-from workers.erased import ERASED, Erased
+from threadmark.state import fold, visible
+from threadmark.state.entries.entry import decode
+from threadmark.workers.tasks.erased_json import ERASED, Erased
 
 #: Words that are also words of the journal itself.
 OF_THE_CODE = [

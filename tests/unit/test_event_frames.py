@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.sse.framing import HEARTBEAT, frame
-from app.wire.places import FLASH_SLOT, START, BadEventId, Place, flash_slot, read_place
-from app.wire.spelling import join_values, spell_event
-from state import plain, spell
+from threadmark.app.sse.framing import HEARTBEAT, frame
+from threadmark.app.wire.conversations.event_ids import FLASH_SLOT, START, BadEventId, Place, flash_slot, read_place
+from threadmark.app.wire.event_json import join_values, spell_event
+from threadmark.state import plain, spell
 
 
 @dataclass

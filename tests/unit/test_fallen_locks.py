@@ -1,6 +1,6 @@
 """When a lock that fell means a death: alone, and not taken again within a grace."""
 
-from state.fallen_locks import GRACE_S, TOGETHER_S, FallenLocks
+from threadmark.state.runs.fallen_locks import GRACE_S, TOGETHER_S, FallenLocks
 
 
 def test_a_lock_that_fell_alone_is_a_death_after_the_grace() -> None:

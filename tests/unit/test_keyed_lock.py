@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from app.lanes import Lanes
+from threadmark.app.runs.keyed_lock import Lanes
 
 
 async def settle() -> None:

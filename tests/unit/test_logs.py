@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from app import logs
-from app.access import Token
+from threadmark.app.access import Token
+from threadmark.app.operations import logs
 
 HOSTILE = [
     'x"\n{"level":"CRITICAL","event":"forged"}',

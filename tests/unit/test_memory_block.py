@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from memory import Answer, Assertion, Trust, block
-from memory.block import BLOCK_BEGIN, BLOCK_END
-from tests.hostile_notes import INJECTIONS
-from tests.memory_house import NOW
+from tests.support.hostile_notes import INJECTIONS
+from tests.support.memory_house import NOW
+from threadmark.memory import Answer, Assertion, Trust, block
+from threadmark.memory.recall.block import BLOCK_BEGIN, BLOCK_END
 
 
 def answer(text: str, trust: Trust = Trust.WEB) -> Answer:

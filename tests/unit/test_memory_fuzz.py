@@ -4,13 +4,13 @@ import random
 
 import pytest
 
-from memory import Draft, FilterRefused, Refused, Scope, ScopeRefused, parse_filter
-from memory.disposal import Bench, Held
-from memory.filters import FIELDS
-from memory.index import Entry, Probe, Within, tag, tags_of, within
-from memory.index_memory import MemoryIndex
-from memory.instants import FAR_US, to_us
-from tests.memory_house import NOW, question
+from tests.support.memory_house import NOW, question
+from threadmark.memory import Draft, FilterRefused, Refused, Scope, ScopeRefused, parse_filter
+from threadmark.memory.index.index import Entry, Probe, Within, tag, tags_of, within
+from threadmark.memory.index.memory_index import MemoryIndex
+from threadmark.memory.model.filters import FIELDS
+from threadmark.memory.model.instants import FAR_US, to_us
+from threadmark.memory.recall.post_filter import Bench, Held
 
 CASE_COUNT = 100_000
 TENANTS = ("acme", "acme-corp", "ac", "1", "1.0", "%", "_", "acme\u200b", "ACME")

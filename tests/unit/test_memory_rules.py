@@ -5,21 +5,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from memory import CURRENT, Refused, Trust
-from memory.admission import Hold, hold_for, may_supersede
-from memory.budget import estimated_tokens, fitting
-from memory.cues import cues
-from memory.dates import asks_for_time, has_time_words, window
-from memory.extraction import ruled
-from memory.instants import FAR_US, from_us, parsed, to_us
-from memory.item_filter import matches
-from memory.lexical import TEXT_LENGTH, dimension, rarity, weights
-from memory.ranking import Candidate, Cues, rank
-from memory.tail import scores
-from memory.text import folded, terms
-from memory.timeline import Remainder, Version, cover, held_at, place
-from memory.values import check_json, check_text
-from tests.memory_house import NOW, question
+from tests.support.memory_house import NOW, question
+from threadmark.memory import CURRENT, Refused, Trust
+from threadmark.memory.model.admission import Hold, hold_for, may_supersede
+from threadmark.memory.model.instants import FAR_US, from_us, parsed, to_us
+from threadmark.memory.model.timeline import Remainder, Version, cover, held_at, place
+from threadmark.memory.model.values import check_json, check_text
+from threadmark.memory.recall.dates import asks_for_time, has_time_words, window
+from threadmark.memory.recall.query_features import cues
+from threadmark.memory.recall.ranking import Candidate, Cues, rank
+from threadmark.memory.recall.token_budget import estimated_tokens, fitting
+from threadmark.memory.recall.unindexed import scores
+from threadmark.memory.text.bm25 import TEXT_LENGTH, dimension, rarity, weights
+from threadmark.memory.text.terms import folded, terms
+from threadmark.memory.write.extraction import ruled
+from threadmark.memory.write.item_filter import matches
 
 
 @pytest.mark.parametrize(

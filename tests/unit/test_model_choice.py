@@ -2,8 +2,8 @@
 
 import pytest
 
-from state.message import Message
-from workers.models import OFFLINE_MODEL, ModelRequest, ModelSettingRefused, create_model
+from threadmark.state.entries.message import Message
+from threadmark.workers.models import OFFLINE_MODEL, ModelRequest, ModelSettingRefused, create_model
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from state.message import ToolCall
-from tests.faulty_model import (
+from tests.support.faulty_model import (
     REQUEST,
     FaultyTransport,
     call,
@@ -20,9 +19,10 @@ from tests.faulty_model import (
     reply_to,
     stream_of,
 )
-from workers.models import ModelRefused, ModelRequest, ModelUnavailable, ReplyTooLarge, client
-from workers.models.assembly import REPLY_SIZE_MAX, TOOL_CALL_COUNT_MAX
-from workers.models.faults import retry_after_s
+from threadmark.state.entries.message import ToolCall
+from threadmark.workers.models import ModelRefused, ModelRequest, ModelUnavailable, ReplyTooLarge, client
+from threadmark.workers.models.assembly import REPLY_SIZE_MAX, TOOL_CALL_COUNT_MAX
+from threadmark.workers.models.faults import retry_after_s
 
 
 async def test_a_request_carries_what_it_must() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from state.message import Message, ToolCall, Usage
-from tests.faulty_model import (
+from tests.support.faulty_model import (
     REQUEST,
     FaultyTransport,
     call,
@@ -18,8 +17,9 @@ from tests.faulty_model import (
     reply_to,
     stream_of,
 )
-from workers.models import ModelError, ModelRefused, ModelReply, ModelRequest
-from workers.models.usage import reply_token_count, request_token_count
+from threadmark.state.entries.message import Message, ToolCall, Usage
+from threadmark.workers.models import ModelError, ModelRefused, ModelReply, ModelRequest
+from threadmark.workers.models.usage import reply_token_count, request_token_count
 
 USAGE = {"prompt_tokens": 5, "completion_tokens": 7, "total_tokens": 12}
 

@@ -6,11 +6,11 @@ import httpx2
 import openai
 import pytest
 
-from state.message import Message, ToolCall
-from workers.models import OFFLINE_MODEL, ModelRequest, OfflineTransport, create_model
-from workers.models.usage import reply_token_count, request_token_count
-from workers.tokens import count_tokens
-from workers.tools import Effect, tool
+from threadmark.state.entries.message import Message, ToolCall
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.models import OFFLINE_MODEL, ModelRequest, OfflineTransport, create_model
+from threadmark.workers.models.usage import reply_token_count, request_token_count
+from threadmark.workers.tokens import count_tokens
 
 
 @tool(effect=Effect.PURE)

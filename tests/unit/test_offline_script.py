@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from workers.models import offline_reply
-from workers.models.script import PlannedReply, words
+from threadmark.workers.models import offline_reply
+from threadmark.workers.models.script import PlannedReply, words
 
 TOOLS = ("confirm", "lookup", "mail")
 

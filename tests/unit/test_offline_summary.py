@@ -2,10 +2,10 @@
 
 import pytest
 
-from compaction import Policy, Proposal, SummaryPrompt, SummaryReply
-from tests.compaction_threads import Thread, ai, human
-from workers.models.script import offline_reply
-from workers.models.summary_script import FAULT_KINDS
+from tests.support.compaction_threads import Thread, ai, human
+from threadmark.compaction import Policy, Proposal, SummaryPrompt, SummaryReply
+from threadmark.workers.models.script import offline_reply
+from threadmark.workers.models.summary_script import FAULT_KINDS
 
 PADDING = "It went on for a while and nothing much was said about it, as far as anybody remembers. " * 8
 

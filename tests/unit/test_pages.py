@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.cursors import Cursor
-from app.pages import Page, cut
+from threadmark.app.listing.cursors import Cursor
+from threadmark.app.listing.pages import Page, cut
 
 ROWS = list(range(10))
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from state.message import Message, ToolCall
-from workers.models import PromptInvalid, check_call_results, to_openai
+from threadmark.state.entries.message import Message, ToolCall
+from threadmark.workers.models import PromptInvalid, check_call_results, to_openai
 
 CALLS = (ToolCall("c1", "add", {"a": 1, "text": "é\x00"}), ToolCall("c2", "now", {}))
 

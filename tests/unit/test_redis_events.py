@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from workers.feed import Flash
-from workers.redis_stirs import Stir, decode_flash, decode_stirs, encode_flash, encode_stirs, place_of
+from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.redis.redis_events import Stir, decode_flash, decode_stirs, encode_flash, encode_stirs, place_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from workers.redis_link import Outage, decode_job, encode_job, flashes_key
+from threadmark.workers.redis.redis_link import Outage, decode_job, encode_job, flashes_key
 
 RUN_ID = "01a22812-7193-7bcd-8304-da4549f015ef"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from examples.refund.effects import EFFECTS_FILE
-from examples.registry import registry
-from workers.agents import ChatAgent, assistant_id_of
-from workers.tools import DID_NOT_HAPPEN, BadArguments, Effect, Tool, ToolContext
+from threadmark.examples.refund.effects import EFFECTS_FILE
+from threadmark.examples.registry import registry
+from threadmark.workers.agents.agent import ChatAgent, assistant_id_of
+from threadmark.workers.agents.tools import DID_NOT_HAPPEN, BadArguments, Effect, Tool, ToolContext
 
 
 @pytest.fixture

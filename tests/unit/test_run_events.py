@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.wire.events import MODES, Event, RunEvents, RunFacts, StreamMode
-from app.wire.places import START, Place
-from state import Failure, Recorded, ThreadState, ViewChanged, fold
-from tests.run_journal import Story, flashes_before
+from tests.support.run_journal import Story, flashes_before
+from threadmark.app.wire.conversations.event_ids import START, Place
+from threadmark.app.wire.conversations.event_schema import MODES, Event, RunEvents, RunFacts, StreamMode
+from threadmark.state import Failure, Recorded, ThreadState, ViewChanged, fold
 
 FACTS = RunFacts(
     run_id="run-1", thread_id="thread-1", assistant="chat", assistant_id="assistant-1", metadata={"k": 1}, tags=["t"]

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.path_ids import BadId
-from app.request import BodyRefused
-from app.wire.run_request import AFTER_S_MAX, RunBody, StatelessRunBody, Wish, read_wish
-from state import Multitask
+from threadmark.app.requests.path_ids import BadId
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.run_request import AFTER_S_MAX, RunBody, StatelessRunBody, Wish, read_wish
+from threadmark.state import Multitask
 
 THREAD = "0b0c1e9a-3a7e-4d0b-9a52-1f2e3d4c5b6a"
 CHECKPOINT = "01a22741-0000-8000-8000-000000000001"

@@ -6,15 +6,15 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from workers import schema
-from workers.schema import await_schema
+from threadmark.workers import schema_wait
+from threadmark.workers.schema_wait import await_schema
 
 
 async def test_it_waits_and_says_each_reason_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """First the database does not answer, then it lacks something, then it lacks nothing."""
-    monkeypatch.setattr(schema, "POLL_S", 0.0)
+    monkeypatch.setattr(schema_wait, "POLL_S", 0.0)
     answers: list[list[str] | Exception] = [
         OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),
         OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),

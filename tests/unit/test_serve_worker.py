@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.settings import Settings
+from threadmark.workers.settings.settings import Settings
 
 REDIS = "redis://127.0.0.1:6379/0"
 

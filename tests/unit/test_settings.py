@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from workers.setting_variables import VARIABLES, Variable
-from workers.settings import Settings, SettingsRefused
+from threadmark.workers.settings.settings import Settings, SettingsRefused
+from threadmark.workers.settings.variables import VARIABLES, Variable
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 

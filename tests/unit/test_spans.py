@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from tests.architecture.sources import ROOT
-from workers import tracing
-from workers.settings import Settings, SettingsRefused
-from workers.spans import link_of, trace_id_of
+from threadmark.workers.settings.settings import Settings, SettingsRefused
+from threadmark.workers.telemetry import tracing
+from threadmark.workers.telemetry.spans import link_of, trace_id_of
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
@@ -47,8 +47,9 @@ def test_a_run_has_one_trace_id_everywhere() -> None:
 def test_nothing_is_imported_where_tracing_is_off() -> None:
     """The extra need not be installed, and a start does not pay for it."""
     code = (
-        "import sys, app.command_line\n"
-        "from workers.settings import Settings\nfrom workers.tracing import tracer_of\n"
+        "import sys, threadmark.app.command_line\n"
+        "from threadmark.workers.settings.settings import Settings\n"
+        "from threadmark.workers.telemetry.tracing import tracer_of\n"
         "assert tracer_of(Settings.from_environment({})) is None\n"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
@@ -57,7 +58,7 @@ def test_nothing_is_imported_where_tracing_is_off() -> None:
 
 def test_an_extra_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The start ends with a sentence."""
-    monkeypatch.setitem(sys.modules, "workers.otel", None)
+    monkeypatch.setitem(sys.modules, "threadmark.workers.telemetry.otel", None)
     settings = Settings.from_environment({"THREADMARK_OTLP_TRACES_URL": "http://127.0.0.1:4318/v1/traces"})
 
     with pytest.raises(SettingsRefused, match=r"install threadmark\[otel\]"):

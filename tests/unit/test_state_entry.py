@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import Message, ModelReplied, ToolReturned, Usage, kind_of, spell, unspell
-from state.entry import KINDS, Entry, decode, encode
-from tests.factories import human, replied, returned, started
+from tests.support.factories import human, replied, returned, started
+from threadmark.state import Message, ModelReplied, ToolReturned, Usage, kind_of, spell, unspell
+from threadmark.state.entries.entry import KINDS, Entry, decode, encode
 
 #: Text as UTF-8 can hold it.
 TEXTS = st.text(st.characters(codec="utf-8"))

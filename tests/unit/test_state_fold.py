@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from state import (
+from tests.support.factories import NOW_US, Story, ai, asked, human, replied, returned, started, tool_result
+from threadmark.state import (
     Entry,
     Failure,
     RolledBack,
@@ -18,8 +19,7 @@ from state import (
     fold,
     spell,
 )
-from state.entry import KINDS
-from tests.factories import NOW_US, Story, ai, asked, human, replied, returned, started, tool_result
+from threadmark.state.entries.entry import KINDS
 
 FAILURE = Failure("Broken", "it broke")
 TWO_CALLS = (asked("look", "call-1"), asked("look", "call-2"))

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import pytest
 
-from state import (
+from tests.support.factories import NOW_US, Story, ai, asked, human, replied, returned, started
+from threadmark.state import (
     Failure,
     StateUpdated,
     StepFailed,
@@ -14,7 +15,6 @@ from state import (
     WaitOpened,
     WaitSuperseded,
 )
-from tests.factories import NOW_US, Story, ai, asked, human, replied, returned, started
 
 KEY = StepKey("tool-1-0")
 FAILURE = Failure("Broken", "it broke")

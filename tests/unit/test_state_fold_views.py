@@ -1,7 +1,7 @@
 """The fold of what the journal says of views: it is remembered, and nothing else changes."""
 
-from state import ToolCall, ViewChanged
-from tests.factories import Story, asked, replied
+from tests.support.factories import Story, asked, replied
+from threadmark.state import ToolCall, ViewChanged
 
 
 def test_a_change_of_the_view_changes_nothing_else() -> None:

@@ -1,8 +1,8 @@
 """History: the positions of a thread over all its branches, and what was said at each of them."""
 
-from state import Leave, RolledBack, RunId, WaitOpened, read_history, transcripts
-from state.ids import StepKey
-from tests.factories import Story, asked, human, replied, returned, started
+from tests.support.factories import Story, asked, human, replied, returned, started
+from threadmark.state import Leave, RolledBack, RunId, WaitOpened, read_history, transcripts
+from threadmark.state.entries.ids import StepKey
 
 NO_LEAVES: dict[int, Leave] = {}
 

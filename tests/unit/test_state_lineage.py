@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import ROOT, Leave, Recorded, Stretch, TurnStarted, fork_lineage, lineage_of, visible
+from threadmark.state import ROOT, Leave, Recorded, Stretch, TurnStarted, fork_lineage, lineage_of, visible
 
 ENTRY = TurnStarted(worker_id="w", attempt=1)
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import (
+from tests.support.factories import NOW_US
+from threadmark.state import (
     ExecutionId,
     StepKey,
     checkpoint_id_of,
@@ -16,9 +17,8 @@ from state import (
     seq_of_checkpoint,
     wait_id_of,
 )
-from state.ids import tool_step
-from state.position import SEQ_MAX
-from tests.factories import NOW_US
+from threadmark.state.entries.ids import tool_step
+from threadmark.state.entries.position import SEQ_MAX
 
 SEQS = st.integers(min_value=1, max_value=SEQ_MAX)
 INSTANTS = st.integers(min_value=0, max_value=(1 << 48) * 1000 - 1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from state import MOVES, SETTLED, RunStatus
+from threadmark.state import MOVES, SETTLED, RunStatus
 
 ENDS = {RunStatus.SUCCESS, RunStatus.ERROR, RunStatus.TIMEOUT, RunStatus.INTERRUPTED}
 #: The rule once more, in the other spelling: what may come before.

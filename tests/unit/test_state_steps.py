@@ -1,8 +1,8 @@
 """Steps: what became of every model call and tool call of an execution, told by its entries alone."""
 
-from state import ExecutionId, Failure, StepFailed, StepIntended, StepKey
-from state.steps import Step, steps_of
-from tests.factories import EXECUTION, NOW_US, Story, asked, replied, returned, started
+from tests.support.factories import EXECUTION, NOW_US, Story, asked, replied, returned, started
+from threadmark.state import ExecutionId, Failure, StepFailed, StepIntended, StepKey
+from threadmark.state.entries.steps import Step, steps_of
 
 FAILURE = Failure("Broken", "it broke")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import ValueRefused, check_text, plain, spell, unspell
-from state.value import DEPTH_MAX
+from threadmark.state import ValueRefused, check_text, plain, spell, unspell
+from threadmark.state.entries.value import DEPTH_MAX
 
 TEXTS = st.text(st.characters(codec="utf-8"))
 KEYS = st.one_of(TEXTS, st.sampled_from(["$float", "$", "$$float", "$$", "NaN"]))

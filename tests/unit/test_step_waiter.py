@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from state import Entry, TurnStarted
-from tests.waiting import wait_until
-from workers.stir import Stir
+from tests.support.waiting import wait_until
+from threadmark.state import Entry, TurnStarted
+from threadmark.workers.turn.step_waiter import Stir
 
 AN_HOUR_S = 3600.0
 ENTRY = TurnStarted(worker_id="w", attempt=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workers.models.strict_json import NotAnObject, parse_object
+from threadmark.workers.models.strict_json import NotAnObject, parse_object
 
 
 @pytest.mark.parametrize(

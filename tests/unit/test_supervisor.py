@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from app.ending import unless, until_ended
-from app.worker_health import health_of
-from tests.waiting import wait_until
-from workers import supervisor as supervising
-from workers.supervisor import Loop, Supervisor
+from tests.support.waiting import wait_until
+from threadmark.app.operations.process_exit import unless, until_ended
+from threadmark.app.operations.worker_health import health_of
+from threadmark.workers import supervisor as supervising
+from threadmark.workers.supervisor import Loop, Supervisor
 
 
 class Clock:

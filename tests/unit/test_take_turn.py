@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 from arq import Retry
 
-from workers.tasks import ATTEMPT_MAX, take_turn
+from threadmark.workers.redis.arq_jobs import ATTEMPT_MAX, take_turn
 
 RUN_ID = "01a22812-7193-7bcd-8304-da4549f015ef"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.buckets import Buckets
+from threadmark.app.access.token_buckets import Buckets
 
 
 def test_a_rested_bucket_gives_its_burst_and_then_one_by_one() -> None:

@@ -14,7 +14,7 @@ import tiktoken_ext.openai_public  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workers import tokens
+from threadmark.workers import tokens
 
 PACKED = resources.files("workers") / "vocabulary" / "o200k_base.tiktoken.gz"
 RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"

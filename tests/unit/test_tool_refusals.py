@@ -6,7 +6,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from workers.tools import ToolContext, ToolRefused, tool
+from threadmark.workers.agents.tools import ToolContext, ToolRefused, tool
 
 
 async def _fine(order_id: str) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import pytest
 
-from workers.tools import (
+from threadmark.workers.agents.tools import (
     DID_NOT_HAPPEN,
     JSON,
     UNKNOWN,

@@ -3,9 +3,9 @@
 import psycopg
 from sqlalchemy.exc import OperationalError
 
-from state import OutcomeUnknown
-from workers.action import ORPHAN_COUNT_MAX
-from workers.breaks import BREAK_COUNT_MAX, REST_S_MAX, blamed, rest_us
+from threadmark.state import OutcomeUnknown
+from threadmark.workers.turn.action import ORPHAN_COUNT_MAX
+from threadmark.workers.turn.turn_failures import BREAK_COUNT_MAX, REST_S_MAX, blamed, rest_us
 
 
 def test_a_defect_is_the_runs() -> None:

@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from tests.waiting import wait_until
+from tests.support.waiting import wait_until
 
 
 async def test_a_wait_returns_what_it_waited_for() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.wire.assistants import AssistantCount, assistant_to_wire, graph_of, matches
-from workers.agents import ChatAgent
-from workers.tools import Effect, tool
+from threadmark.app.wire.conversations.assistant_schema import AssistantCount, assistant_to_wire, graph_of, matches
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.tools import Effect, tool
 
 
 @tool(effect=Effect.PURE)

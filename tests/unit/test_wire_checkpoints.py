@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.path_ids import BadId
-from app.request import BodyRefused
-from app.wire.checkpoints import CheckpointRef, before_of, checkpoint_id_in
+from threadmark.app.requests.path_ids import BadId
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.checkpoint_schema import CheckpointRef, before_of, checkpoint_id_in
 
 THREAD = "01a22800-76bc-7a35-ba9f-3c7d2ea92509"
 CHECKPOINT = "01a22800-7704-8000-8000-059f5256052b"

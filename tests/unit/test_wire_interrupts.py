@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.request import BodyRefused
-from app.wire.interrupts import interrupt_of_call, read_approval
-from state import Call, StepKey, ToolCall
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.interrupt_schema import interrupt_of_call, read_approval
+from threadmark.state import Call, StepKey, ToolCall
 
 
 @pytest.mark.parametrize("value", [True, False, {"approve": True}, {"approve": False, "reason": "too much"}])

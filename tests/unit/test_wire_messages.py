@@ -6,9 +6,15 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, SystemMessage, ToolMessage
 
-from app.request import BodyRefused
-from app.wire.messages import REMOVE_ALL, check_calls, message_to_wire, read_messages, read_revision
-from state import Message, ToolCall, Usage
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.message_schema import (
+    REMOVE_ALL,
+    check_calls,
+    message_to_wire,
+    read_messages,
+    read_revision,
+)
+from threadmark.state import Message, ToolCall, Usage
 
 PATH = "$.input.messages"
 CALL = {"id": "c1", "name": "add", "args": {"a": 1}, "type": "tool_call"}

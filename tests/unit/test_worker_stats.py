@@ -3,10 +3,10 @@
 import asyncio
 from typing import Any
 
-from state import RATE_WINDOW_S
-from tests.waiting import wait_until
-from workers.pulse import Pulse
-from workers.supervisor import LoopReport
+from tests.support.waiting import wait_until
+from threadmark.state import RATE_WINDOW_S
+from threadmark.workers.fleet.worker_stats import Pulse
+from threadmark.workers.supervisor import LoopReport
 
 
 class Clock:

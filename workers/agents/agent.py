@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workers.compaction_policy import CompactionPolicy
-from workers.memory_policy import MemoryPolicy
-from workers.memory_tools import memory_tools
-from workers.refusals import AgentRefused, RegistryRefused
-from workers.tools import Tool
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
+from threadmark.workers.agents.definition_errors import AgentRefused, RegistryRefused
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.agents.memory_tools import memory_tools
+from threadmark.workers.agents.tools import Tool
 
 __all__ = ["AgentRefused", "ChatAgent", "Limits", "Registry", "RegistryRefused", "assistant_id_of", "load_registry"]
 
@@ -131,7 +131,9 @@ def load_registry(reference: str, search: Path | None = None) -> Registry:
     """
     module_name, colon, name = reference.partition(":")
     if not (module_name and colon and name) or ":" in name:
-        raise RegistryRefused(f"{reference!r} names no registry: write module:name, as in examples.registry:registry")
+        raise RegistryRefused(
+            f"{reference!r} names no registry: write module:name, as in threadmark.examples.registry:registry"
+        )
     if search is not None and str(search) not in sys.path:
         sys.path.insert(0, str(search))
     module = _imported(module_name)
@@ -141,7 +143,9 @@ def load_registry(reference: str, search: Path | None = None) -> Registry:
     if isinstance(found, ChatAgent):
         raise RegistryRefused(f"{reference!r} is one agent: wrap it, registry = Registry([{name}]), and name that")
     if not isinstance(found, Registry):
-        raise RegistryRefused(f"{reference!r} is a {type(found).__name__}: it must be a workers.agents.Registry")
+        raise RegistryRefused(
+            f"{reference!r} is a {type(found).__name__}: it must be a threadmark.workers.agents.agent.Registry"
+        )
     return found
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from compaction import Policy, SummariserKind, named_policy
-from state import Database
+from threadmark.compaction import Policy, SummariserKind, named_policy
+from threadmark.state import Database
 
 __all__ = ["CompactionPolicy", "version_of"]
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from compaction import CompactionService, DropQuery, Expanded, FoundDrop
-from state import NotFound
-from workers.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.compaction import CompactionService, DropQuery, Expanded, FoundDrop
+from threadmark.state import NotFound
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
 
 __all__ = ["DroppedHand", "recall_dropped"]
 

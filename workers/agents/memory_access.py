@@ -10,25 +10,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from unicodedata import category
 
-from memory import (
-    Answers,
-    Assertion,
-    Draft,
-    Include,
-    Origin,
-    Question,
-    Recollection,
-    Scope,
-    Trust,
-    Verdict,
-)
-from memory.provenance import quote_hash
-from memory.values import LABEL_LENGTH_MAX
-from state import Claim, Message, Said, ThreadState, from_us
-from workers.agents import ChatAgent
-from workers.desk import Desk
-from workers.memory_policy import MEMORY_TOOLS, MemoryPolicy, NoScope, scope_of
-from workers.messages import text_of
+from threadmark.memory import Answers, Assertion, Draft, Include, Origin, Question, Recollection, Scope, Trust, Verdict
+from threadmark.memory.model.provenance import quote_hash
+from threadmark.memory.model.values import LABEL_LENGTH_MAX
+from threadmark.state import Claim, Message, Said, ThreadState, from_us
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.memory_policy import MEMORY_TOOLS, MemoryPolicy, NoScope, scope_of
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.turn.messages import text_of
 
 __all__ = ["MemoryHand", "Moment", "hand_of", "moment_at", "moment_of"]
 

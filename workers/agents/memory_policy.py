@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from memory import Refused, Scope, Trust
+from threadmark.memory import Refused, Scope, Trust
 
 __all__ = ["MEMORY_TOOLS", "Extract", "MemoryPolicy", "NoScope", "PolicyRefused", "scope_of"]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from memory import Assertion, Include, RecollectionError, Unavailable
-from workers.memory_policy import MemoryPolicy, NoScope
-from workers.memory_shown import answer_shown, assertion_shown
-from workers.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.memory import Assertion, Include, RecollectionError, Unavailable
+from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.workers.turn.memory_json import answer_shown, assertion_shown
 
 __all__ = ["memory_tools"]
 

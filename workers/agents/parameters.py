@@ -17,7 +17,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
-from workers.refusals import ToolRefused
+from threadmark.workers.agents.definition_errors import ToolRefused
 
 __all__ = ["BadArguments", "Parameters"]
 

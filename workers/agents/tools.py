@@ -18,8 +18,8 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from workers.parameters import BadArguments, Parameters
-from workers.refusals import ToolRefused
+from threadmark.workers.agents.definition_errors import ToolRefused
+from threadmark.workers.agents.parameters import BadArguments, Parameters
 
 __all__ = [
     "DID_NOT_HAPPEN",
@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from workers.dropped_tools import DroppedHand
-    from workers.remembering import MemoryHand
+    from threadmark.workers.agents.drop_tools import DroppedHand
+    from threadmark.workers.agents.memory_access import MemoryHand
 
     JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 else:

@@ -9,8 +9,8 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from workers.lease import Lease
-from workers.supervisor import Loop, Supervisor, stale_after_s
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["DeathWatch"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Engine
 
-from state import Liveness, beat, bury, enrol, is_outage
-from workers.supervisor import Loop, Supervisor, stale_after_s
+from threadmark.state import Liveness, beat, bury, enrol, is_outage
+from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Lease", "WriterStalled"]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 from typing import Self
 
-from workers.feed import Flash, Flashes, RunKey, Watch
+from threadmark.workers.fleet.feed import Flash, Flashes, RunKey, Watch
 
 __all__ = ["LocalFeed", "LocalWatch"]
 

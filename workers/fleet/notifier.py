@@ -7,7 +7,7 @@ hint and nothing more; what nobody rang for, or a ring that got lost, is found b
 from collections.abc import Collection
 from typing import Protocol
 
-from workers.worker import Worker
+from threadmark.workers.fleet.worker import Worker
 
 __all__ = ["Doorbell", "LocalDoorbell"]
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from compaction import CompactionService, Price
-from memory import Recollection
-from state import Database, Journal, to_us
-from workers.agents import Registry
-from workers.feed import Feed
-from workers.models.client import ChatModel
-from workers.tracing import Tracer
+from threadmark.compaction import CompactionService, Price
+from threadmark.memory import Recollection
+from threadmark.state import Database, Journal, to_us
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.fleet.feed import Feed
+from threadmark.workers.models.client import ChatModel
+from threadmark.workers.telemetry.tracing import Tracer
 
 __all__ = ["REPLAY_COUNT_MAX", "Desk"]
 
@@ -27,8 +27,8 @@ class Desk:
     """Database, agents, models and clock of one worker process.
 
     Attributes:
-        recollection: Its calls raise `memory.Unavailable` while memory is down; None in a process that has no memory.
-        compaction: None in a process that compacts nothing.
+        recollection: Its calls raise `threadmark.memory.Unavailable` while memory is down; None in a process that has
+        no memory. compaction: None in a process that compacts nothing.
         price: What `model` costs; None: nobody said, and nothing that has a cap in money is made by it.
         worker_id: The worker of this process; None in one that only serves HTTP.
     """

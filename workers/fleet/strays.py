@@ -9,8 +9,8 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from state import Database, Failure, Held, give_back
-from workers.breaks import rest_us
+from threadmark.state import Database, Failure, Held, give_back
+from threadmark.workers.turn.turn_failures import rest_us
 
 __all__ = ["Strays"]
 

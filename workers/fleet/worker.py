@@ -13,18 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from state import Claim, Held, claim, claim_run, new_id, next_due_us, own
-from workers.breaks import blamed
-from workers.chores import Chores
-from workers.deaths import DeathWatch
-from workers.desk import Desk
-from workers.lease import Lease
-from workers.pools import UPKEEP
-from workers.pulse import Pulse
-from workers.strays import Strays
-from workers.supervisor import Loop, Supervisor, stale_after_s
-from workers.tidying import tidy
-from workers.turn import Turn
+from threadmark.state import Claim, Held, claim, claim_run, new_id, next_due_us, own
+from threadmark.workers.fleet.dead_workers import DeathWatch
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.strays import Strays
+from threadmark.workers.fleet.worker_stats import Pulse
+from threadmark.workers.pools import UPKEEP
+from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
+from threadmark.workers.tasks.cleanup import tidy
+from threadmark.workers.tasks.task_runner import Chores
+from threadmark.workers.turn.turn import Turn
+from threadmark.workers.turn.turn_failures import blamed
 
 __all__ = ["Pace", "Worker", "new_worker_id"]
 

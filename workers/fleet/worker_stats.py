@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from state import RATE_WINDOW_S, Claim, LoopSeen
-from workers.supervisor import LoopReport
+from threadmark.state import RATE_WINDOW_S, Claim, LoopSeen
+from threadmark.workers.supervisor import LoopReport
 
 __all__ = ["Pulse"]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import Choice, ChoiceDeltaToolCall, ChoiceDeltaToolCallFunction
 
-from state.message import ToolCall, Usage
-from workers.models.errors import ModelRefused, ModelUnavailable, ReplyTooLarge
-from workers.models.strict_json import NotAnObject, parse_object
+from threadmark.state.entries.message import ToolCall, Usage
+from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, ReplyTooLarge
+from threadmark.workers.models.strict_json import NotAnObject, parse_object
 
 __all__ = ["REPLY_SIZE_MAX", "TOOL_CALL_COUNT_MAX", "Assembly"]
 

@@ -13,14 +13,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from workers.models.client import (
+from threadmark.workers.models.client import (
     CONNECT_TIMEOUT_S,
     REPLY_TIMEOUT_S,
     SILENCE_TIMEOUT_S,
     ChatModel,
     bound_response,
 )
-from workers.models.offline import OFFLINE_MODEL, OfflineTransport
+from threadmark.workers.models.offline import OFFLINE_MODEL, OfflineTransport
 
 __all__ = ["ModelSettingRefused", "create_model"]
 

@@ -14,14 +14,14 @@ import httpx2
 import openai
 from openai.types.chat import ChatCompletionChunk
 
-from state.message import Usage
-from workers.models.assembly import Assembly
-from workers.models.errors import ModelUnavailable, ReplyTooLarge
-from workers.models.exchange import ModelReply, ModelRequest
-from workers.models.faults import classify
-from workers.models.prompt import to_openai
-from workers.models.usage import reply_token_count, request_token_count
-from workers.pools import COUNTING
+from threadmark.state.entries.message import Usage
+from threadmark.workers.models.assembly import Assembly
+from threadmark.workers.models.errors import ModelUnavailable, ReplyTooLarge
+from threadmark.workers.models.exchange import ModelReply, ModelRequest
+from threadmark.workers.models.faults import classify
+from threadmark.workers.models.prompt import to_openai
+from threadmark.workers.models.usage import reply_token_count, request_token_count
+from threadmark.workers.pools import COUNTING
 
 __all__ = [
     "CONNECT_TIMEOUT_S",

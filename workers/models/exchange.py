@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from state.message import Message, ToolCall, Usage
+from threadmark.state.entries.message import Message, ToolCall, Usage
 
 __all__ = ["ModelReply", "ModelRequest"]
 

@@ -1,11 +1,11 @@
 """A model that lists what should be remembered of a message. The message is data to it, and so is its reply to us."""
 
-from memory import ExtractionFailed
-from state import ExecutionId, Message, StepKey, idempotency_key_of
-from state.tasks import Task
-from workers.agents import ChatAgent
-from workers.models import ChatModel, ModelRequest
-from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
+from threadmark.memory import ExtractionFailed
+from threadmark.state import ExecutionId, Message, StepKey, idempotency_key_of
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.models import ChatModel, ModelRequest
+from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 
 __all__ = ["PROMPT_VERSION", "ModelExtractor"]
 

@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 import openai
 
-from workers.models.errors import ModelError, ModelRefused, ModelUnavailable
+from threadmark.workers.models.errors import ModelError, ModelRefused, ModelUnavailable
 
 __all__ = ["classify", "retry_after_s"]
 

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import httpx2
 import msgspec
 
-from workers.models.errors import PromptInvalid
-from workers.models.prompt import check_call_results
-from workers.models.script import PlannedReply, offline_reply, words
-from workers.models.usage import reply_token_count, request_token_count
-from workers.pools import COUNTING
+from threadmark.workers.models.errors import PromptInvalid
+from threadmark.workers.models.prompt import check_call_results
+from threadmark.workers.models.script import PlannedReply, offline_reply, words
+from threadmark.workers.models.usage import reply_token_count, request_token_count
+from threadmark.workers.pools import COUNTING
 
 __all__ = ["OFFLINE_MODEL", "OfflineTransport"]
 

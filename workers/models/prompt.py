@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from state.message import Message
-from workers.models.errors import PromptInvalid
+from threadmark.state.entries.message import Message
+from threadmark.workers.models.errors import PromptInvalid
 
 __all__ = ["check_call_results", "to_openai"]
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memory.extraction import ruled
-from workers.models.strict_json import NotAnObject, parse_object
-from workers.models.summary_script import offline_summary
+from threadmark.memory.write.extraction import ruled
+from threadmark.workers.models.strict_json import NotAnObject, parse_object
+from threadmark.workers.models.summary_script import offline_summary
 
 __all__ = ["PlannedCall", "PlannedReply", "offline_reply", "words"]
 

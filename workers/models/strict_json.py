@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-from state.value import ValueRefused, spell
+from threadmark.state.entries.value import ValueRefused, spell
 
 __all__ = ["NotAnObject", "parse_object"]
 

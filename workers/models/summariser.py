@@ -1,8 +1,8 @@
 """The server's model as a summariser: one call without tools for each chunk."""
 
-from compaction import SummariserFailed, SummaryPrompt, SummaryReply
-from state import Message
-from workers.models import ChatModel, ModelError, ModelRequest
+from threadmark.compaction import SummariserFailed, SummaryPrompt, SummaryReply
+from threadmark.state import Message
+from threadmark.workers.models import ChatModel, ModelError, ModelRequest
 
 __all__ = ["ModelSummariser"]
 

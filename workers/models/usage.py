@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from workers.tokens import count_tokens
+from threadmark.workers.tokens import count_tokens
 
 __all__ = ["reply_token_count", "request_token_count"]
 

@@ -11,8 +11,8 @@ from typing import Any
 from arq import Retry
 from arq.worker import Function, func
 
-from workers.redis_doorbell import RUN_TASK, TAKE_TURN
-from workers.worker import Worker
+from threadmark.workers.fleet.worker import Worker
+from threadmark.workers.redis.redis_notifier import RUN_TASK, TAKE_TURN
 
 __all__ = ["ATTEMPT_MAX", "FUNCTIONS", "run_task", "take_turn"]
 

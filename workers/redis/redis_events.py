@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from workers.feed import Flash
+from threadmark.workers.fleet.feed import Flash
 
 __all__ = ["Stir", "decode_flash", "decode_stirs", "encode_flash", "encode_stirs", "place_of"]
 

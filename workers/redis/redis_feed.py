@@ -10,12 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arq.connections import ArqRedis
 
-from workers.feed import Flash, RunKey
-from workers.feed_local import LocalFeed, LocalWatch
-from workers.redis_link import AWAY, Outage, flashes_key
-from workers.redis_publisher import Publisher
-from workers.redis_stirs import decode_flash, decode_stirs, place_of
-from workers.supervisor import Loop, Supervisor
+from threadmark.workers.fleet.feed import Flash, RunKey
+from threadmark.workers.fleet.local_feed import LocalFeed, LocalWatch
+from threadmark.workers.redis.redis_events import decode_flash, decode_stirs, place_of
+from threadmark.workers.redis.redis_link import AWAY, Outage, flashes_key
+from threadmark.workers.redis.redis_publisher import Publisher
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["RedisFeed"]
 

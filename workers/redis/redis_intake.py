@@ -12,11 +12,11 @@ from typing import Any
 import arq
 from redis.exceptions import ResponseError
 
-from workers.redis_ending import end
-from workers.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
-from workers.supervisor import Loop, Supervisor
-from workers.tasks import FUNCTIONS
-from workers.worker import Worker
+from threadmark.workers.fleet.worker import Worker
+from threadmark.workers.redis.arq_jobs import FUNCTIONS
+from threadmark.workers.redis.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
+from threadmark.workers.redis.task_shutdown import end
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["ARQ_OPTIONS", "Intake"]
 

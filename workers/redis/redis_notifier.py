@@ -13,9 +13,9 @@ from functools import partial
 
 from arq.connections import ArqRedis
 
-from workers.doorbell import Doorbell
-from workers.redis_link import AWAY, NOTICES, Outage
-from workers.supervisor import Loop, Supervisor
+from threadmark.workers.fleet.notifier import Doorbell
+from threadmark.workers.redis.redis_link import AWAY, NOTICES, Outage
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["RUN_TASK", "TAKE_TURN", "RedisDoorbell"]
 

@@ -6,10 +6,10 @@ from typing import Any
 from arq.connections import ArqRedis
 from redis.exceptions import ResponseError
 
-from workers.feed import FLASH_COUNT_MAX, Flash, RunKey
-from workers.redis_link import AWAY, STIRS, Outage, flashes_key
-from workers.redis_stirs import Stir, encode_flash, encode_stirs
-from workers.supervisor import Loop, Supervisor
+from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash, RunKey
+from threadmark.workers.redis.redis_events import Stir, encode_flash, encode_stirs
+from threadmark.workers.redis.redis_link import AWAY, STIRS, Outage, flashes_key
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["Change", "Publisher"]
 

@@ -9,14 +9,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 from arq.connections import ArqRedis
 
-from workers.doorbell import Doorbell
-from workers.redis_doorbell import RedisDoorbell
-from workers.redis_ear import Listener, RedisEar
-from workers.redis_feed import RedisFeed
-from workers.redis_intake import Intake
-from workers.redis_link import NOTICES, STIRS, Outage, open_redis
-from workers.supervisor import Supervisor
-from workers.worker import Worker
+from threadmark.workers.fleet.notifier import Doorbell
+from threadmark.workers.fleet.worker import Worker
+from threadmark.workers.redis.redis_feed import RedisFeed
+from threadmark.workers.redis.redis_intake import Intake
+from threadmark.workers.redis.redis_link import NOTICES, STIRS, Outage, open_redis
+from threadmark.workers.redis.redis_notifier import RedisDoorbell
+from threadmark.workers.redis.redis_subscription import Listener, RedisEar
+from threadmark.workers.supervisor import Supervisor
 
 __all__ = ["RedisSide", "open_side"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 from arq.connections import ArqRedis
 
-from workers.redis_link import AWAY, Outage
-from workers.supervisor import Loop, Supervisor
+from threadmark.workers.redis.redis_link import AWAY, Outage
+from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["Listener", "RedisEar"]
 

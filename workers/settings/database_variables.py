@@ -1,12 +1,12 @@
 """The environment variables that say how long a process waits for PostgreSQL; part of the one list of variables."""
 
-from db import DEFAULT_LIMITS
-from workers.setting_values import seconds
-from workers.setting_variable import Variable
+from threadmark.db import DEFAULT_LIMITS
+from threadmark.workers.settings.values import seconds
+from threadmark.workers.settings.variable import Variable
 
 __all__ = ["LIMIT", "LIMIT_VARIABLES"]
 
-#: What the fields of these variables begin with: the rest is an attribute of `db.Limits`.
+#: What the fields of these variables begin with: the rest is an attribute of `threadmark.db.Limits`.
 LIMIT = "limits."
 _S_MIN, _S_MAX = 0.1, 86_400.0
 _MEANINGS = {

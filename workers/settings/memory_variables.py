@@ -1,7 +1,7 @@
 """The environment variables of memory; part of the one list in `setting_variables.py`."""
 
-from workers.setting_values import choice, database_url, embedder, http_url, secret, shown_url, whole
-from workers.setting_variable import Variable, not_shown
+from threadmark.workers.settings.values import choice, database_url, embedder, http_url, secret, shown_url, whole
+from threadmark.workers.settings.variable import Variable, not_shown
 
 __all__ = ["MEMORY_VARIABLES"]
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compaction import Price
-from db import Limits
-from workers.setting_values import Network, shown_url
-from workers.setting_variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
-from workers.setting_variables_database import LIMIT
+from threadmark.compaction import Price
+from threadmark.db import Limits
+from threadmark.workers.settings.database_variables import LIMIT
+from threadmark.workers.settings.values import Network, shown_url
+from threadmark.workers.settings.variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
 
 __all__ = ["Settings", "SettingsRefused"]
 

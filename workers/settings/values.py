@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from compaction import Price, price_of
-from db import normal_url
+from threadmark.compaction import Price, price_of
+from threadmark.db import normal_url
 
 __all__ = [
     "Network",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from workers.setting_values import WrongValue
+from threadmark.workers.settings.values import WrongValue
 
 __all__ = ["SettingsRefused", "Variable", "not_shown"]
 

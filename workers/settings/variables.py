@@ -1,6 +1,8 @@
 """The environment variables: the one list of them, which `docs/settings.md` is compared with."""
 
-from workers.setting_values import (
+from threadmark.workers.settings.database_variables import LIMIT_VARIABLES
+from threadmark.workers.settings.memory_variables import MEMORY_VARIABLES
+from threadmark.workers.settings.values import (
     address,
     choice,
     database_url,
@@ -19,9 +21,7 @@ from workers.setting_values import (
     shown_url,
     whole,
 )
-from workers.setting_variable import SettingsRefused, Variable, not_shown
-from workers.setting_variables_database import LIMIT_VARIABLES
-from workers.setting_variables_memory import MEMORY_VARIABLES
+from threadmark.workers.settings.variable import SettingsRefused, Variable, not_shown
 
 __all__ = ["OFFLINE_MODEL", "VARIABLES", "SettingsRefused", "Variable"]
 
@@ -96,8 +96,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         name="THREADMARK_AGENTS",
         field="agents",
-        default="examples.registry:registry",
-        shown_default="`examples.registry:registry` (assistants `chat`, `refund` and `memo`)",
+        default="threadmark.examples.registry:registry",
+        shown_default="`threadmark.examples.registry:registry` (assistants `chat`, `refund` and `memo`)",
         read_value=object_reference,
         allowed="module:name of a registry of agents and tools",
         example="myshop.agents:registry",

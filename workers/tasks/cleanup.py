@@ -4,10 +4,10 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from compaction import forget_threads
-from state import prune, purge_expired
-from state.tasks import prune_tasks
-from workers.desk import Desk
+from threadmark.compaction import forget_threads
+from threadmark.state import prune, purge_expired
+from threadmark.state.tasks.tasks import prune_tasks
+from threadmark.workers.fleet.services import Desk
 
 __all__ = ["tidy"]
 

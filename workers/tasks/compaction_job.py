@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from compaction import (
+from threadmark.compaction import (
     Compaction,
     CompactionStatus,
     Order,
@@ -23,12 +23,12 @@ from compaction import (
     Trigger,
     purse_spent,
 )
-from state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
-from state.tasks import Task
-from workers.chore import ChoreContext
-from workers.compacting import add_compaction_task, perform, service_of, summariser_of
-from workers.compaction_outlook import outlook_of
-from workers.desk import Desk
+from threadmark.state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.compaction_outlook import outlook_of
+from threadmark.workers.tasks.compaction_tasks import add_compaction_task, perform, service_of, summariser_of
+from threadmark.workers.tasks.task_context import ChoreContext
 
 __all__ = ["COMPACT_MANY", "JobPayload", "JobProgress", "compact_many", "key_prefix"]
 

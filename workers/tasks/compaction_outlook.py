@@ -1,6 +1,6 @@
 """What a dry run tells of one thread: the figures of its preview."""
 
-from compaction import CompactionStatus, Outlook, Preview, totals_of
+from threadmark.compaction import CompactionStatus, Outlook, Preview, totals_of
 
 __all__ = ["outlook_of"]
 

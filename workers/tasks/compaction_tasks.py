@@ -5,12 +5,12 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from compaction import Compaction, CompactionService, Order, Summariser, SummariserKind
-from state import NotFound, new_id
-from state.tasks import NewTask, Task, add_task
-from workers.chore import ChoreContext, ComeBack
-from workers.desk import Desk
-from workers.summarising import ModelSummariser
+from threadmark.compaction import Compaction, CompactionService, Order, Summariser, SummariserKind
+from threadmark.state import NotFound, new_id
+from threadmark.state.tasks.tasks import NewTask, Task, add_task
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models.summariser import ModelSummariser
+from threadmark.workers.tasks.task_context import ChoreContext, ComeBack
 
 __all__ = [
     "COMPACT_THREAD",

@@ -6,15 +6,15 @@ A task is committed with the end of each run and holds no words; when it is due 
 from collections.abc import Iterator
 from typing import Any
 
-from compaction import Live, Loaded, Order, Role, Trigger
-from state import NotFound, Run, list_runs
-from state.tasks import NewTask, Task
-from workers.agents import ChatAgent
-from workers.chore import ChoreContext
-from workers.compacting import order_compaction
-from workers.compaction_policy import version_of
-from workers.desk import Desk
-from workers.tools import NonRetryable
+from threadmark.compaction import Live, Loaded, Order, Role, Trigger
+from threadmark.state import NotFound, Run, list_runs
+from threadmark.state.tasks.tasks import NewTask, Task
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.compaction_policy import version_of
+from threadmark.workers.agents.tools import NonRetryable
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.compaction_tasks import order_compaction
+from threadmark.workers.tasks.task_context import ChoreContext
 
 __all__ = ["COMPACT_IF_DUE", "compact_if_due", "compactions_after"]
 

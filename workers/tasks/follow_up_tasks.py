@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from state import Run
-from state.tasks import NewTask
-from workers.agents import ChatAgent
-from workers.compacting_later import compactions_after
-from workers.extracting import extraction_of
-from workers.learning import analysis_after
+from threadmark.state import Run
+from threadmark.state.tasks.tasks import NewTask
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.tasks.compaction_triggers import compactions_after
+from threadmark.workers.tasks.memory_extraction import extraction_of
+from threadmark.workers.tasks.thread_analysis import analysis_after
 
 __all__ = ["tasks_after"]
 

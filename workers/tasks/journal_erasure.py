@@ -9,11 +9,18 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from compaction import CompactionService
-from memory import Origin, Traces
-from state import Database, read_lines
-from state.erasure import erase_in_rows, erase_in_thread, find_thread_numbers, holders, threads_telling, told_by
-from workers.erased import Erased
+from threadmark.compaction import CompactionService
+from threadmark.memory import Origin, Traces
+from threadmark.state import Database, read_lines
+from threadmark.state.threads.erasure import (
+    erase_in_rows,
+    erase_in_thread,
+    find_thread_numbers,
+    holders,
+    threads_telling,
+    told_by,
+)
+from threadmark.workers.tasks.erased_json import Erased
 
 __all__ = ["JournalCopies", "JournalErasure"]
 

@@ -7,18 +7,18 @@ journal is enough; done twice, it remembers once.
 from collections.abc import Iterator
 from typing import Any
 
-from memory import Draft, Forget, Recollection, Scope, Selector, extract
-from state import Message, NotFound, RolledBack, Run, RunStarted, Said, Thread, get_thread
-from state.tasks import NewTask, Task
-from workers.agents import ChatAgent
-from workers.chore import ChoreContext, Handler
-from workers.desk import Desk
-from workers.erased import ERASED
-from workers.extractor import ModelExtractor
-from workers.memory_policy import MemoryPolicy, NoScope, scope_of
-from workers.messages import text_of
-from workers.remembering import moment_at
-from workers.tools import NonRetryable
+from threadmark.memory import Draft, Forget, Recollection, Scope, Selector, extract
+from threadmark.state import Message, NotFound, RolledBack, Run, RunStarted, Said, Thread, get_thread
+from threadmark.state.tasks.tasks import NewTask, Task
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.memory_access import moment_at
+from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
+from threadmark.workers.agents.tools import NonRetryable
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models.extractor import ModelExtractor
+from threadmark.workers.tasks.erased_json import ERASED
+from threadmark.workers.tasks.task_context import ChoreContext, Handler
+from threadmark.workers.turn.messages import text_of
 
 __all__ = ["EXTRACT_MEMORY", "ExtractionIncomplete", "extraction_of", "extractor_of"]
 

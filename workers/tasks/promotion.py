@@ -6,17 +6,17 @@ Delivered twice, it is remembered once: a moment tells a statement once. While m
 from functools import partial
 from typing import Any
 
-from compaction import QueuedPromotion, Trust
-from compaction.store.rows import due_promotions, set_promotion
-from memory import Draft, Origin, RecollectionError, Refused, Scope
-from memory import Trust as MemoryTrust
-from memory.provenance import quote_hash
-from state import NotFound, Thread, from_us, list_runs
-from state.numbered import find_numbered
-from state.tasks import Task
-from workers.chore import ChoreContext, ComeBack
-from workers.desk import Desk
-from workers.memory_policy import MemoryPolicy, NoScope, scope_of
+from threadmark.compaction import QueuedPromotion, Trust
+from threadmark.compaction.store.ledger_rows import due_promotions, set_promotion
+from threadmark.memory import Draft, Origin, RecollectionError, Refused, Scope
+from threadmark.memory import Trust as MemoryTrust
+from threadmark.memory.model.provenance import quote_hash
+from threadmark.state import NotFound, Thread, from_us, list_runs
+from threadmark.state.tasks.tasks import Task
+from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.task_context import ChoreContext, ComeBack
 
 __all__ = ["promote"]
 

@@ -10,13 +10,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from state import (
-    Database,
-)
-from state.pools import act_for
-from state.task_claims import HeldTask, report_task
-from state.tasks import Task
-from workers.tools import NonRetryable, RetryAfter, RetryPolicy
+from threadmark.state import Database
+from threadmark.state.pools import act_for
+from threadmark.state.tasks.task_claims import HeldTask, report_task
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.agents.tools import NonRetryable, RetryAfter, RetryPolicy
 
 __all__ = ["ChoreContext", "ComeBack", "Handler", "TaskLost", "attempt", "delay_s_after"]
 

@@ -1,6 +1,6 @@
 """Background tasks of a worker process: claims them, has their handlers do them, and writes down how they ended.
 
-What handlers are given and may expect is in `workers.chore`.
+What handlers are given and may expect is in `threadmark.workers.tasks.task_context`.
 """
 
 import asyncio
@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from state import is_outage
-from state.task_claims import (
+from threadmark.state import is_outage
+from threadmark.state.tasks.task_claims import (
     HeldTask,
     claim_task,
     claim_tasks,
@@ -20,12 +20,12 @@ from state.task_claims import (
     next_task_us,
     own_tasks,
 )
-from state.tasks import Task
-from workers.chore import ChoreContext, ComeBack, Handler, TaskLost, attempt, delay_s_after
-from workers.desk import Desk
-from workers.effects import failure_of
-from workers.lease import Lease
-from workers.supervisor import Loop, Supervisor, stale_after_s
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
+from threadmark.workers.tasks.task_context import ChoreContext, ComeBack, Handler, TaskLost, attempt, delay_s_after
+from threadmark.workers.turn.step_execution import failure_of
 
 __all__ = ["Chores"]
 

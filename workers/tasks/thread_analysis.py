@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
-from state import NotFound, Run, RunStatus, Thread, get_thread, list_runs
-from state.tasks import NewTask, Task
-from workers.agents import ChatAgent
-from workers.chore import ChoreContext
-from workers.compacting import service_of
-from workers.desk import Desk
+from threadmark.state import NotFound, Run, RunStatus, Thread, get_thread, list_runs
+from threadmark.state.tasks.tasks import NewTask, Task
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.compaction_tasks import service_of
+from threadmark.workers.tasks.task_context import ChoreContext
 
 __all__ = ["ANALYSE_THREAD", "analyse_thread", "analysis_after"]
 

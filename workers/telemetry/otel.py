@@ -9,8 +9,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
-from state import Recorded, Run
-from workers.spans import Span, spans_of
+from threadmark.state import Recorded, Run
+from threadmark.workers.telemetry.spans import Span, spans_of
 
 __all__ = ["OtelTracer", "open_tracer"]
 

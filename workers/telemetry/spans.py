@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from state import Entry, Failure, ModelReplied, Recalled, Recorded, Run, RunSettled, ToolReturned, to_us
+from threadmark.state import Entry, Failure, ModelReplied, Recalled, Recorded, Run, RunSettled, ToolReturned, to_us
 
 __all__ = ["Span", "link_of", "spans_of", "trace_id_of"]
 

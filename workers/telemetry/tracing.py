@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from state import Recorded, Run
-from workers.settings import Settings, SettingsRefused
+from threadmark.state import Recorded, Run
+from threadmark.workers.settings.settings import Settings, SettingsRefused
 
 __all__ = ["Tracer", "tracer_of"]
 
@@ -24,7 +24,7 @@ def tracer_of(settings: Settings) -> Tracer | None:
     if settings.otlp_traces_url is None:
         return None
     try:
-        from workers.otel import open_tracer  # noqa: PLC0415 - an optional extra, which costs nothing where it is off
+        from threadmark.workers.telemetry.otel import open_tracer  # noqa: PLC0415 - an optional extra, which costs nothing where it is off
     except ImportError as error:
         raise SettingsRefused(
             "THREADMARK_OTLP_TRACES_URL is set, but OpenTelemetry is not installed: install threadmark[otel]"

@@ -6,7 +6,7 @@ It looks at nothing else, so a run goes on after a crash or a deploy exactly whe
 from dataclasses import dataclass
 from typing import Literal
 
-from state import (
+from threadmark.state import (
     Call,
     CancelAction,
     Entry,
@@ -21,9 +21,9 @@ from state import (
     model_step,
     recall_step,
 )
-from workers.agents import ChatAgent
-from workers.calls import close_calls, prepare
-from workers.messages import text_of
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.turn.calls import close_calls, prepare
+from threadmark.workers.turn.messages import text_of
 
 __all__ = [
     "ORPHAN_COUNT_MAX",

@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any, Literal
 
-from state import (
+from threadmark.state import (
     Call,
     Entry,
     Execution,
@@ -18,7 +18,7 @@ from state import (
     idempotency_key_of,
     wait_id_of,
 )
-from workers.tools import BadArguments, Effect, Tool
+from threadmark.workers.agents.tools import BadArguments, Effect, Tool
 
 __all__ = ["ask", "close_calls", "prepare", "returned"]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from memory import Answer, Assertion, Evidence
+from threadmark.memory import Answer, Assertion, Evidence
 
 __all__ = ["answer_shown", "assertion_shown", "source_shown"]
 

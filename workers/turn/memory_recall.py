@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from memory import NOTICE, Answers, Question, Recollection, RecollectionError, block
-from state import Claim, Entry, Failure, Recalled, ThreadState
-from workers.action import Recall
-from workers.agents import ChatAgent
-from workers.desk import Desk
-from workers.memory_policy import MemoryPolicy, NoScope, scope_of
-from workers.memory_shown import answer_shown
+from threadmark.memory import NOTICE, Answers, Question, Recollection, RecollectionError, block
+from threadmark.state import Claim, Entry, Failure, Recalled, ThreadState
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.turn.action import Recall
+from threadmark.workers.turn.memory_json import answer_shown
 
 __all__ = ["instructions_of", "perform_recall", "recalled_block"]
 

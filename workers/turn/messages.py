@@ -1,6 +1,6 @@
 """What messages say. Pure."""
 
-from state import Message
+from threadmark.state import Message
 
 __all__ = ["text_of"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
-from compaction import (
+from threadmark.compaction import (
     WHOLE_VIEW,
     Compaction,
     CompactionService,
@@ -26,14 +26,14 @@ from compaction import (
     render,
     view_messages,
 )
-from state import Claim, Entry, Message, NotFound, SeenView
-from workers.action import CallModel
-from workers.agents import ChatAgent
-from workers.compacting import summariser_of
-from workers.compaction_policy import CompactionPolicy, version_of
-from workers.desk import Desk
-from workers.recalling import instructions_of, recalled_block
-from workers.turn_journal import TurnJournal
+from threadmark.state import Claim, Entry, Message, NotFound, SeenView
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.compaction_policy import CompactionPolicy, version_of
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.compaction_tasks import summariser_of
+from threadmark.workers.turn.action import CallModel
+from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
+from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["Seen", "Sight"]
 

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from state import ExecutionId, Failure, ModelReplied, Recalled, Recorded, ThreadState, ToolReturned, apply, plain
+from threadmark.state import (
+    ExecutionId,
+    Failure,
+    ModelReplied,
+    Recalled,
+    Recorded,
+    ThreadState,
+    ToolReturned,
+    apply,
+    plain,
+)
 
 __all__ = ["ToldRecall", "recalls_of"]
 

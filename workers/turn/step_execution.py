@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from state import (
+from threadmark.state import (
     Call,
     Claim,
     Entry,
@@ -24,18 +24,18 @@ from state import (
     idempotency_key_of,
     spell,
 )
-from workers.action import CallModel
-from workers.agents import ChatAgent
-from workers.calls import ask, returned
-from workers.desk import Desk
-from workers.dropped_tools import DroppedHand
-from workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
-from workers.models.exchange import ModelReply, ModelRequest
-from workers.recalling import instructions_of, recalled_block
-from workers.remembering import hand_of
-from workers.sight import Seen
-from workers.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
-from workers.turn_journal import TurnJournal
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.drop_tools import DroppedHand
+from threadmark.workers.agents.memory_access import hand_of
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
+from threadmark.workers.models.exchange import ModelReply, ModelRequest
+from threadmark.workers.turn.action import CallModel
+from threadmark.workers.turn.calls import ask, returned
+from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
+from threadmark.workers.turn.prompt_view import Seen
+from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool", "failure_of"]
 

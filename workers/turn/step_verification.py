@@ -5,17 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from state import Failure, Refused, Run, Wait, idempotency_key_of, spell
-from workers.agents import ChatAgent
-from workers.desk import Desk
-from workers.tools import ToolContext, Verdict
+from threadmark.state import Failure, Refused, Run, Wait, idempotency_key_of, spell
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.tools import ToolContext, Verdict
+from threadmark.workers.fleet.services import Desk
 
 __all__ = ["Finding", "verify_step"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What a verifier found; a `failure` is why it found nothing. `result` is spelled (see `state.value`)."""
+    """What a verifier found; a `failure` is why it found nothing. `result` is spelled (see
+    `threadmark.state.entries.value`).
+    """
 
     outcome: Literal["happened", "did_not_happen", "unknown"]
     result: Any = None

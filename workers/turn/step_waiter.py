@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
-from state import Entry
+from threadmark.state import Entry
 
 __all__ = ["Running", "Stir"]
 

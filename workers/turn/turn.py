@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
-from state import (
+from threadmark.state import (
     Claim,
     Ending,
     Entry,
@@ -24,18 +24,18 @@ from state import (
     WaitSuperseded,
     read_inbox,
 )
-from state.pools import act_for
-from workers.abandoning import abandon
-from workers.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
-from workers.afterwards import tasks_after
-from workers.agents import ChatAgent
-from workers.begin import begin, fold_answers, fork_at
-from workers.desk import Desk
-from workers.effects import ModelCall, call_tool
-from workers.recalling import perform_recall
-from workers.sight import Sight
-from workers.stir import Running, Stir
-from workers.turn_journal import TurnJournal
+from threadmark.state.pools import act_for
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.tasks.follow_up_tasks import tasks_after
+from threadmark.workers.turn.abandonment import abandon
+from threadmark.workers.turn.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
+from threadmark.workers.turn.memory_recall import perform_recall
+from threadmark.workers.turn.prompt_view import Sight
+from threadmark.workers.turn.step_execution import ModelCall, call_tool
+from threadmark.workers.turn.step_waiter import Running, Stir
+from threadmark.workers.turn.turn_journal import TurnJournal
+from threadmark.workers.turn.turn_start import begin, fold_answers, fork_at
 
 __all__ = ["ACTION_COUNT_MAX", "Turn"]
 

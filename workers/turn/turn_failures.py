@@ -6,9 +6,9 @@ given back and claimed for ever.
 
 import asyncio
 
-from state import Failure, is_outage
-from workers.action import ORPHAN_COUNT_MAX
-from workers.effects import failure_of
+from threadmark.state import Failure, is_outage
+from threadmark.workers.turn.action import ORPHAN_COUNT_MAX
+from threadmark.workers.turn.step_execution import failure_of
 
 __all__ = ["BREAK_COUNT_MAX", "blamed", "rest_us"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from state import (
+from threadmark.state import (
     Claim,
     Ending,
     Entry,
@@ -21,9 +21,9 @@ from state import (
     WaitSuperseded,
     apply,
 )
-from state.tasks import NewTask
-from workers.desk import Desk
-from workers.feed import Flash
+from threadmark.state.tasks.tasks import NewTask
+from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.fleet.services import Desk
 
 __all__ = ["TurnJournal"]
 

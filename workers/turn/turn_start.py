@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from state import (
+from threadmark.state import (
     Claim,
     Execution,
     ExecutionId,
@@ -17,11 +17,11 @@ from state import (
     to_us,
     visible,
 )
-from state import Wait as AnsweredWait
-from workers.agents import ChatAgent
-from workers.calls import close_calls
-from workers.desk import Desk
-from workers.turn_journal import TurnJournal
+from threadmark.state import Wait as AnsweredWait
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.turn.calls import close_calls
+from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["begin", "fold_answers", "fork_at"]
 

@@ -5,12 +5,12 @@ from typing import Literal
 from litestar import get
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from state import is_sqlite
-from workers.agents import ChatAgent, assistant_id_of
-from workers.settings import Settings
-from workers.tools import Effect, Tool
+from threadmark.app.access import Scope, needs
+from threadmark.app.requests import dependencies
+from threadmark.state import is_sqlite
+from threadmark.workers.agents.agent import ChatAgent, assistant_id_of
+from threadmark.workers.agents.tools import Effect, Tool
+from threadmark.workers.settings.settings import Settings
 
 __all__ = ["ROUTES", "Durability"]
 
@@ -87,7 +87,7 @@ class Durability(Struct):
 
 
 @get("/durability", opt=needs(Scope.READ))
-async def read_durability(resources: given.Resources) -> Durability:
+async def read_durability(resources: dependencies.Resources) -> Durability:
     """What survives a crash here, what does not, and how long until somebody notices."""
     return Durability(
         deployment=_deployment(resources.settings),

@@ -10,13 +10,13 @@ from litestar import Response, get, post
 from litestar.params import JSONBody
 from sqlalchemy import Connection
 
-import state
-from app import given
-from app.access import PUBLIC, Scope, needs
-from app.path_ids import uuid_of
-from app.wire.runs import ShownRun, run_to_wire
-from memory import Recollection
-from state.tasks import count_tasks
+from threadmark import state
+from threadmark.app.access import PUBLIC, Scope, needs
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
+from threadmark.memory import Recollection
+from threadmark.state.tasks.tasks import count_tasks
 
 __all__ = ["ROUTES", "Loop", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
 
@@ -114,7 +114,7 @@ class Ready(msgspec.Struct, frozen=True):
 
 
 @get("/admin/workers", opt=needs(Scope.OPERATOR))
-async def workers(resources: given.Resources) -> Workers:
+async def workers(resources: dependencies.Resources) -> Workers:
     """Every enrolled worker of the deployment, and what none of them can run."""
     seen = await resources.database.read(state.list_workers)
     unserved = await resources.database.read(state.unserved_routes)
@@ -146,7 +146,7 @@ async def workers(resources: given.Resources) -> Workers:
 
 
 @get("/admin/queues", opt=needs(Scope.OPERATOR))
-async def queues(resources: given.Resources) -> Queues:
+async def queues(resources: dependencies.Resources) -> Queues:
     """Unfinished runs by route and status, and background tasks by kind and status, over all tenants."""
     depths, seen, lag_s, counts = await resources.database.read(
         lambda connection: (
@@ -170,7 +170,7 @@ async def queues(resources: given.Resources) -> Queues:
 
 
 @post("/admin/redrive", opt=needs(Scope.OPERATOR), status_code=200)
-async def redrive(data: JSONBody[Redrive], resources: given.Resources) -> ShownRun:
+async def redrive(data: JSONBody[Redrive], resources: dependencies.Resources) -> ShownRun:
     """Let a run of any tenant go on that is `broken` or `quarantined`: at once, and with its breaks counted anew."""
     wanted, now_us = uuid_of("run", data.run_id), resources.wired.now_us()
     run, served = await resources.database.write(
@@ -181,7 +181,7 @@ async def redrive(data: JSONBody[Redrive], resources: given.Resources) -> ShownR
 
 
 @get("/ready", opt=PUBLIC)
-async def ready(resources: given.Resources) -> Response[Ready]:
+async def ready(resources: dependencies.Resources) -> Response[Ready]:
     """Whether the database takes a write and gives it back: for load balancers; `/ok` says only that we listen."""
     name = f"ready-{os.getpid()}"
 

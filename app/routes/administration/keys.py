@@ -11,17 +11,17 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta
 from sqlalchemy import Connection
 
-from app import given
-from app.access import ApiKey, Scope, needs, store
-from app.access.gate import Forbidden
-from app.access.issue import OVERLAP_S, OVERLAP_S_MAX, Issued, KeyWish, issue, revoke
-from app.access.key import TENANT_PATTERN
-from app.cursors import Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize, cut
-from app.problem import MEDIA_TYPE
-from app.receipts import replay
-from state import Reply, to_us
-from state.receipts import look_up, record
+from threadmark.app.access import ApiKey, Scope, key_store, needs
+from threadmark.app.access.gate import Forbidden
+from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX, Issued, KeyWish, issue, revoke
+from threadmark.app.access.key import TENANT_PATTERN
+from threadmark.app.listing.cursors import Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.requests.request_key import replay
+from threadmark.state import Reply, to_us
+from threadmark.state.threads.receipts import look_up, record
 
 __all__ = ["ROUTES", "KeyPage", "NewKey", "ShownKey"]
 
@@ -96,9 +96,9 @@ class KeyPage(msgspec.Struct, kw_only=True):
 
 @get("/admin/keys", opt=needs(Scope.ADMIN))
 async def list_keys(
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     tenant: TenantQuery = None,
@@ -111,7 +111,7 @@ async def list_keys(
     place = None if cursor is None else sealer.open(cursor, listing)
     found = await resources.database.read(
         partial(
-            store.list_keys,
+            key_store.list_keys,
             tenant_id=tenant_id,
             count_max=limit + 1,
             beside=None if place is None else int(place.position[0]),
@@ -133,10 +133,10 @@ async def list_keys(
 )
 async def create_key(
     data: JSONBody[NewKey],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Make a key; its token is in this answer and nowhere else, not even in a replay of it by `Idempotency-Key`."""
     receipt = None if request_key is None else request_key.receipt(_answer)
@@ -159,7 +159,9 @@ async def create_key(
 
 
 @delete("/admin/keys/{key_id:str}", opt=needs(Scope.ADMIN))
-async def revoke_key(key_id: FromPath[str], caller: given.Caller, resources: given.Resources, keys: given.Keys) -> None:
+async def revoke_key(
+    key_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, keys: dependencies.Keys
+) -> None:
     """Revoke a key: at once in this process, within seconds in every other. A key that is revoked stays so."""
     await resources.database.write(partial(revoke, caller=caller, key_id=key_id, now=resources.now()))
     keys.forget(key_id)

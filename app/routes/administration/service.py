@@ -6,10 +6,10 @@ import msgspec
 from litestar import Request, Response, get
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from app import given
-from app.access import PUBLIC, Scope, needs
-from app.openapi import document_of
-from app.version import VERSION
+from threadmark.app.access import PUBLIC, Scope, needs
+from threadmark.app.openapi import document_of
+from threadmark.app.requests import dependencies
+from threadmark.app.version import VERSION
 
 __all__ = ["ROUTES", "Info", "Ok"]
 
@@ -58,7 +58,7 @@ def info() -> Info:
 
 
 @get("/metrics", opt=needs(Scope.ADMIN), media_type="text/plain")
-async def metrics(resources: given.Resources) -> Response[bytes]:
+async def metrics(resources: dependencies.Resources) -> Response[bytes]:
     """What the process and the fleet count, for Prometheus. The figures are of all tenants together."""
     await resources.fleet_metrics.look(resources.database)
     return Response(generate_latest(resources.metrics), media_type=CONTENT_TYPE_LATEST)

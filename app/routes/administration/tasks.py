@@ -8,14 +8,14 @@ import msgspec
 from litestar import get, post
 from litestar.params import FromPath, QueryParameter
 
-from app import given
-from app.access import Scope, needs
-from app.cursors import Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize, cut
-from app.path_ids import uuid_of
-from state.entry import Failure
-from state.instants import FAR_US, from_us
-from state.tasks import Task, cancel_task, get_task, list_tasks, retry_task
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.state.entries.entry import Failure
+from threadmark.state.entries.instants import FAR_US, from_us
+from threadmark.state.tasks.tasks import Task, cancel_task, get_task, list_tasks, retry_task
 
 __all__ = ["ROUTES", "ShownTask", "TaskPage"]
 
@@ -81,9 +81,9 @@ class TaskPage(msgspec.Struct, kw_only=True):
 
 @get("/admin/tasks", opt=needs(Scope.OPERATOR))
 async def list_all_tasks(
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     tenant: TenantQuery = None,
@@ -113,14 +113,14 @@ async def list_all_tasks(
 
 
 @get("/admin/tasks/{task_id:str}", opt=needs(Scope.OPERATOR))
-async def read_task(task_id: FromPath[str], resources: given.Resources) -> ShownTask:
+async def read_task(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
     """One task: how far it is, its result, and why its last attempt failed."""
     wanted = uuid_of("task", task_id)
     return ShownTask.of(await resources.database.read(partial(get_task, task_id=wanted)))
 
 
 @post("/admin/tasks/{task_id:str}/retry", opt=needs(Scope.OPERATOR), status_code=200)
-async def retry(task_id: FromPath[str], resources: given.Resources) -> ShownTask:
+async def retry(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
     """Have a failed or cancelled task done after all, at once."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(retry_task, task_id=wanted))
@@ -129,7 +129,7 @@ async def retry(task_id: FromPath[str], resources: given.Resources) -> ShownTask
 
 
 @post("/admin/tasks/{task_id:str}/cancel", opt=needs(Scope.OPERATOR), status_code=200)
-async def cancel(task_id: FromPath[str], resources: given.Resources) -> ShownTask:
+async def cancel(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
     """End a task; a worker that is at it stops within a sweep, and what it ends with is refused."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(cancel_task, task_id=wanted))

@@ -11,34 +11,26 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Caller, Scope, needs
-from app.answers import json_answer
-from app.compacting import check_money, policy_asked_for, service_of, thread_id_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize, cut
-from app.path_ids import uuid_of
-from app.receipts import replay
-from app.resources import Resources
-from app.sse.framing import HEARTBEAT, frame
-from app.sse.live import LiveResponse
-from app.wire.compaction_jobs import NewCompactionJob, ShownJob
-from app.wire.compaction_outlooks import outlook_to_wire
-from app.wire.compactions import ShownCompaction
-from compaction import Order, SummariserKind, Trigger, open_purse
-from state import NotFound, Reply, new_id
-from state.receipts import look_up, record
-from state.task_pauses import pause_task, resume_task
-from state.tasks import (
-    NewTask,
-    Task,
-    TaskStatus,
-    add_task,
-    cancel_task,
-    get_task,
-    list_tasks,
-)
-from workers.compaction_job import COMPACT_MANY, JobPayload, key_prefix
+from threadmark.app.access import Caller, Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request_key import replay
+from threadmark.app.resources import Resources
+from threadmark.app.runs.compaction_request import check_money, policy_asked_for, service_of, thread_id_of
+from threadmark.app.sse.framing import HEARTBEAT, frame
+from threadmark.app.sse.live_response import LiveResponse
+from threadmark.app.wire.compactions.compaction_job_schema import NewCompactionJob, ShownJob
+from threadmark.app.wire.compactions.compaction_outlook_schema import outlook_to_wire
+from threadmark.app.wire.compactions.compaction_schema import ShownCompaction
+from threadmark.compaction import Order, SummariserKind, Trigger, open_purse
+from threadmark.state import NotFound, Reply, new_id
+from threadmark.state.tasks.task_pauses import pause_task, resume_task
+from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, cancel_task, get_task, list_tasks
+from threadmark.state.threads.receipts import look_up, record
+from threadmark.workers.tasks.compaction_job import COMPACT_MANY, JobPayload, key_prefix
 
 __all__ = ["ROUTES", "JobPage", "JobThreads"]
 
@@ -68,9 +60,9 @@ class JobThreads(Struct):
 @post("/admin/compaction-jobs", opt=needs(Scope.ADMIN), status_code=202, responses=JOB)
 async def create_job(
     data: JSONBody[NewCompactionJob],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Compact the threads of the tenant that a filter names, in the background."""
     receipt = None if request_key is None else request_key.receipt(_answer)
@@ -102,9 +94,9 @@ async def create_job(
 
 @get("/admin/compaction-jobs", opt=needs(Scope.ADMIN))
 async def list_jobs(
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> JobPage:
@@ -130,7 +122,7 @@ async def list_jobs(
 
 
 @get("/admin/compaction-jobs/{job_id:str}", opt=needs(Scope.ADMIN))
-async def read_job(job_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownJob:
+async def read_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
     """How far the job is, and what came of it."""
     return ShownJob.of(await _job(resources, caller, job_id))
 
@@ -138,9 +130,9 @@ async def read_job(job_id: FromPath[str], caller: given.Caller, resources: given
 @get("/admin/compaction-jobs/{job_id:str}/threads", opt=needs(Scope.ADMIN))
 async def list_job_threads(
     job_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> JobThreads:
@@ -174,7 +166,9 @@ async def list_job_threads(
 
 
 @get("/admin/compaction-jobs/{job_id:str}/events", opt=needs(Scope.ADMIN), responses=EVENTS)
-async def follow_job(job_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> LiveResponse:
+async def follow_job(
+    job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> LiveResponse:
     """The job as it goes on, as server-sent events, until it is over."""
     job = await _job(resources, caller, job_id)
     return LiveResponse(
@@ -183,13 +177,13 @@ async def follow_job(job_id: FromPath[str], caller: given.Caller, resources: giv
 
 
 @post("/admin/compaction-jobs/{job_id:str}/pause", opt=needs(Scope.ADMIN), status_code=200)
-async def pause_job(job_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownJob:
+async def pause_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
     """Let the job rest. Threads that are being compacted are left as they are, and compacted when it goes on."""
     return await _change(resources, caller, job_id, pause_task)
 
 
 @post("/admin/compaction-jobs/{job_id:str}/resume", opt=needs(Scope.ADMIN), status_code=200)
-async def resume_job(job_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownJob:
+async def resume_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
     """Have a paused job go on where it stopped."""
     shown = await _change(resources, caller, job_id, resume_task)
     resources.wired.doorbell.ring_task(shown.job_id, shown.attempts + 1)
@@ -197,7 +191,7 @@ async def resume_job(job_id: FromPath[str], caller: given.Caller, resources: giv
 
 
 @post("/admin/compaction-jobs/{job_id:str}/cancel", opt=needs(Scope.ADMIN), status_code=200)
-async def cancel_job(job_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownJob:
+async def cancel_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
     """End the job. Threads that were compacted stay so; each can be restored."""
     return await _change(resources, caller, job_id, cancel_task)
 

@@ -7,16 +7,16 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from app import given
-from app.access import Scope, needs
-from app.answers import json_answer
-from app.compacting import service_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.preconditions import IfMatch, IfNoneMatch, condition_of, tag_of
-from app.wire.compaction_policies import ShownPolicy, ShownVersion, check_policy_name
-from app.wire.compactions import PolicyBody, policy_of
-from compaction import KeptPolicy
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.listing.preconditions import IfMatch, IfNoneMatch, condition_of, tag_of
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.runs.compaction_request import service_of
+from threadmark.app.wire.compactions.compaction_policy_schema import ShownPolicy, ShownVersion, check_policy_name
+from threadmark.app.wire.compactions.compaction_schema import PolicyBody, policy_of
+from threadmark.compaction import KeptPolicy
 
 __all__ = ["ROUTES", "PolicyPage", "VersionPage"]
 
@@ -47,9 +47,9 @@ class VersionPage(Struct):
 
 @get("/compaction-policies", opt=needs(Scope.READ))
 async def list_policies(
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> PolicyPage:
@@ -66,7 +66,7 @@ async def list_policies(
 
 @get("/compaction-policies/{name:str}", opt=needs(Scope.READ), responses=FOUND)
 async def read_policy(
-    name: FromPath[str], caller: given.Caller, resources: given.Resources, version: Version = None
+    name: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, version: Version = None
 ) -> Response[bytes]:
     """What the name stands for. An earlier version can be read for ever, also when the name was given up."""
     return _tagged(await service_of(resources).policies.get(caller.tenant_id, name, version), 200)
@@ -75,9 +75,9 @@ async def read_policy(
 @get("/compaction-policies/{name:str}/versions", opt=needs(Scope.READ))
 async def list_policy_versions(
     name: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> VersionPage:
@@ -96,8 +96,8 @@ async def list_policy_versions(
 async def put_policy(
     name: FromPath[str],
     data: JSONBody[PolicyBody],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response[bytes]:
@@ -114,7 +114,7 @@ async def put_policy(
 
 @delete("/compaction-policies/{name:str}", opt=needs(Scope.ADMIN), status_code=204)
 async def delete_policy(
-    name: FromPath[str], caller: given.Caller, resources: given.Resources, if_match: IfMatch = None
+    name: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, if_match: IfMatch = None
 ) -> None:
     """Give the name up. What it stood for stays readable by version; put again, it gets the next number."""
     await service_of(resources).policies.give_up(

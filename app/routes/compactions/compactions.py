@@ -8,17 +8,17 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.compacting import compact, service_of, thread_id_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.path_ids import uuid_of
-from app.resources import Resources
-from app.sse.live import LiveResponse, whole_or_cut
-from app.wire.compactions import NewCompaction, ShownCompaction
-from app.wire.drops import ShownDrop
-from compaction import LedgerCheck
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.resources import Resources
+from threadmark.app.runs.compaction_request import compact, service_of, thread_id_of
+from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
+from threadmark.app.wire.compactions.compaction_schema import NewCompaction, ShownCompaction
+from threadmark.app.wire.compactions.drop_schema import ShownDrop
+from threadmark.compaction import LedgerCheck
 
 __all__ = ["ROUTES", "CompactionPage", "LedgerVerified", "LedgersVerified"]
 
@@ -74,9 +74,9 @@ class LedgersVerified(Struct):
 @post("/threads/{thread_id:str}/compactions", opt=needs(Scope.RUN), status_code=200, responses=ORDERED)
 async def compact_thread(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
     data: JSONBody[NewCompaction | None] = None,
 ) -> Response[bytes]:
     """Compact the thread: in the background, before the answer (`wait`), or only in thought (`dry_run`)."""
@@ -86,9 +86,9 @@ async def compact_thread(
 @get("/threads/{thread_id:str}/compactions", opt=needs(Scope.READ))
 async def list_compactions(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> CompactionPage:
@@ -108,7 +108,7 @@ async def list_compactions(
 
 @get("/compactions/{compaction_id:str}", opt=needs(Scope.READ))
 async def read_compaction(
-    compaction_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    compaction_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> ShownCompaction:
     """The compaction: where it stands, what it cost, and what its ledger counts."""
     wanted = uuid_of("compaction", compaction_id)
@@ -117,7 +117,9 @@ async def read_compaction(
 
 
 @get("/compactions/{compaction_id:str}/ledger", opt=needs(Scope.READ), responses=LINES)
-async def export_ledger(compaction_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> LiveResponse:
+async def export_ledger(
+    compaction_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> LiveResponse:
     """Every row of the ledger in its order, one JSON object a line. Rows and root verify by themselves."""
     wanted = uuid_of("compaction", compaction_id)
     await service_of(resources).compactions.get(caller.tenant_id, wanted)
@@ -126,7 +128,7 @@ async def export_ledger(compaction_id: FromPath[str], caller: given.Caller, reso
 
 @get("/compactions/{compaction_id:str}/verify", opt=needs(Scope.READ))
 async def verify_ledger(
-    compaction_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    compaction_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> LedgerVerified:
     """Check the ledger by the journal alone: its rows are those that were sealed, and all that its entries hold."""
     wanted = uuid_of("compaction", compaction_id)
@@ -134,7 +136,9 @@ async def verify_ledger(
 
 
 @get("/threads/{thread_id:str}/compactions/verify", opt=needs(Scope.READ))
-async def verify_ledgers(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> LedgersVerified:
+async def verify_ledgers(
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> LedgersVerified:
     """Check every ledger of the thread, and that each names the one before it."""
     wanted = uuid_of("thread", thread_id)
     checks = await service_of(resources).verify_thread(caller.tenant_id, wanted)

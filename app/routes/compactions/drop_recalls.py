@@ -4,13 +4,13 @@ from litestar import get
 from litestar.params import FromPath
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.compacting import service_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.path_ids import uuid_of
-from app.wire.drop_recalls import ShownRecall, ShownSuggestion
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.runs.compaction_request import service_of
+from threadmark.app.wire.compactions.drop_recall_schema import ShownRecall, ShownSuggestion
 
 __all__ = ["ROUTES", "DropRecallPage", "PinSuggestions"]
 
@@ -31,9 +31,9 @@ class PinSuggestions(Struct):
 @get("/threads/{thread_id:str}/drops/recalls", opt=needs(Scope.READ))
 async def list_drop_recalls(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> DropRecallPage:
@@ -51,7 +51,9 @@ async def list_drop_recalls(
 
 
 @get("/threads/{thread_id:str}/pins/suggestions", opt=needs(Scope.READ))
-async def suggest_pins(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> PinSuggestions:
+async def suggest_pins(
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> PinSuggestions:
     """Drops that were asked for at least twice, and that the view does not show as they were said."""
     wanted = uuid_of("thread", thread_id)
     found = await service_of(resources).recalls.suggestions(caller.tenant_id, wanted)

@@ -6,15 +6,15 @@ from litestar import get
 from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.compacting import service_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.path_ids import uuid_of
-from app.wire.drops import ShownDrop, ShownFound, ShownOrigin
-from compaction import DropFilter, DropQuery, FoundDrop, Status
-from state import new_id
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.runs.compaction_request import service_of
+from threadmark.app.wire.compactions.drop_schema import ShownDrop, ShownFound, ShownOrigin
+from threadmark.compaction import DropFilter, DropQuery, FoundDrop, Status
+from threadmark.state import new_id
 
 __all__ = ["ROUTES", "DropPage", "Found"]
 
@@ -77,9 +77,9 @@ class Found(Struct):
 @get("/compactions/{compaction_id:str}/drops", opt=needs(Scope.READ))
 async def list_drops(
     compaction_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     status: Statuses = None,
@@ -118,8 +118,8 @@ async def list_drops(
 @get("/threads/{thread_id:str}/drops", opt=needs(Scope.READ))
 async def search_thread_drops(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     question: Question = "",
     limit: PageSize = FOUND_COUNT,
     status: Statuses = None,
@@ -136,8 +136,8 @@ async def search_thread_drops(
 
 @get("/drops", opt=needs(Scope.READ))
 async def search_drops(
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     question: Question,
     limit: PageSize = FOUND_COUNT,
     status: Statuses = None,
@@ -151,7 +151,7 @@ async def search_drops(
 
 @get("/drops/{drop_id:str}/source", opt=needs(Scope.READ))
 async def open_drop(
-    drop_id: FromPath[str], caller: given.Caller, resources: given.Resources, context: Context = 2
+    drop_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, context: Context = 2
 ) -> ShownOrigin:
     """A drop in its place: the messages that say it, and their neighbours, as they were when it was dropped."""
     service = service_of(resources)

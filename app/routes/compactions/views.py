@@ -8,19 +8,19 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.answers import json_answer, once
-from app.compacting import service_of, thread_id_of
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.path_ids import uuid_of
-from app.pools import ANSWERS
-from app.repeating import repeatable
-from app.wire.compactions import Expansion, NewPins, Restoration
-from app.wire.drops import ShownExpansion
-from app.wire.views import RenderedView, ShownDiff, ViewHead
-from compaction import KeptView, Source
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.pools import ANSWERS
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import json_answer, once
+from threadmark.app.requests.idempotent_requests import repeatable
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.runs.compaction_request import service_of, thread_id_of
+from threadmark.app.wire.compactions.compaction_schema import Expansion, NewPins, Restoration
+from threadmark.app.wire.compactions.drop_schema import ShownExpansion
+from threadmark.app.wire.compactions.view_schema import RenderedView, ShownDiff, ViewHead
+from threadmark.compaction import KeptView, Source
 
 __all__ = ["ROUTES", "ViewList"]
 
@@ -43,7 +43,7 @@ class ViewList(Struct):
 
 @get("/threads/{thread_id:str}/view", opt=needs(Scope.READ), responses=SHOWN)
 async def show_view(
-    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, view: ViewQuery = None
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, view: ViewQuery = None
 ) -> Response[bytes]:
     """What the model is sent of the thread, message by message, with the tokens of each."""
     wanted = uuid_of("thread", thread_id)
@@ -54,9 +54,9 @@ async def show_view(
 @get("/threads/{thread_id:str}/views", opt=needs(Scope.READ))
 async def list_views(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> ViewList:
@@ -81,8 +81,8 @@ async def list_views(
 async def expand_segment(
     thread_id: FromPath[str],
     segment_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     data: JSONBody[Expansion | None] = None,
 ) -> Response[bytes]:
     """The entries that a summary of the thread stands for, word for word. Nothing changes: the view stays as it is."""
@@ -95,7 +95,11 @@ async def expand_segment(
 
 @get("/threads/{thread_id:str}/views/diff", opt=needs(Scope.READ))
 async def compare_views(
-    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, before: Before, after: After
+    thread_id: FromPath[str],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    before: Before,
+    after: After,
 ) -> ShownDiff:
     """Which entries, summaries and pins came and went between two views of the thread."""
     wanted = uuid_of("thread", thread_id)
@@ -106,9 +110,9 @@ async def compare_views(
 async def restore(
     compaction_id: FromPath[str],
     data: JSONBody[Restoration],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Show again what the compaction took away: all of it, a range of entries, or single drops as pins."""
     data.check()
@@ -133,9 +137,9 @@ async def restore(
 async def undo(
     thread_id: FromPath[str],
     view_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Undo the restore that made this view, the thread's present one. An undo can be undone."""
     wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
@@ -151,9 +155,9 @@ async def undo(
 async def activate(
     thread_id: FromPath[str],
     view_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Show what an earlier view showed, and all that was said since."""
     wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
@@ -169,9 +173,9 @@ async def activate(
 async def pin_spans(
     thread_id: FromPath[str],
     data: JSONBody[NewPins],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Pin spans of entries that a summary stands for: the model sees them word for word from now on."""
     wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"

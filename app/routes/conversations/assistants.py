@@ -6,11 +6,11 @@ from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from app import given
-from app.access import Scope, needs
-from app.answers import json_answer
-from app.resources import Resources
-from app.wire.assistants import (
+from threadmark.app.access import Scope, needs
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.resources import Resources
+from threadmark.app.wire.conversations.assistant_schema import (
     AssistantCount,
     AssistantSearch,
     Graph,
@@ -22,8 +22,8 @@ from app.wire.assistants import (
     matches,
     schemas_of,
 )
-from state import NotFound
-from workers.agents import ChatAgent
+from threadmark.state import NotFound
+from threadmark.workers.agents.agent import ChatAgent
 
 __all__ = ["ROUTES"]
 
@@ -33,7 +33,9 @@ _FOUND = {200: ResponseSpec(list[ShownAssistant], description="Assistants.", gen
 
 
 @post("/assistants/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
-async def find_assistants(resources: given.Resources, data: JSONBody[AssistantSearch | None] = None) -> Response[bytes]:
+async def find_assistants(
+    resources: dependencies.Resources, data: JSONBody[AssistantSearch | None] = None
+) -> Response[bytes]:
     """Assistants, in the order of the registry unless told otherwise; `X-Pagination-Next` is the next offset."""
     search = data or AssistantSearch()
     found = _found(resources, search)
@@ -49,32 +51,32 @@ async def find_assistants(resources: given.Resources, data: JSONBody[AssistantSe
 
 
 @post("/assistants/count", opt=needs(Scope.READ), status_code=200)
-async def count_assistants(resources: given.Resources, data: JSONBody[AssistantCount | None] = None) -> int:
+async def count_assistants(resources: dependencies.Resources, data: JSONBody[AssistantCount | None] = None) -> int:
     """How many assistants there are of this kind."""
     return len(_found(resources, data or AssistantCount()))
 
 
 @get("/assistants/{assistant_id:str}", opt=needs(Scope.READ))
-async def read_assistant(assistant_id: FromPath[str], resources: given.Resources) -> ShownAssistant:
+async def read_assistant(assistant_id: FromPath[str], resources: dependencies.Resources) -> ShownAssistant:
     """An assistant, by its id or its name."""
     return assistant_to_wire(_agent(resources, assistant_id))
 
 
 @get("/assistants/{assistant_id:str}/graph", opt=needs(Scope.READ))
-async def read_graph(assistant_id: FromPath[str], resources: given.Resources, xray: Xray = False) -> Graph:
+async def read_graph(assistant_id: FromPath[str], resources: dependencies.Resources, xray: Xray = False) -> Graph:
     """How the assistant's journal looks as a graph: the node `model`, and `tools` if it has any."""
     return graph_of(_agent(resources, assistant_id))
 
 
 @get("/assistants/{assistant_id:str}/schemas", opt=needs(Scope.READ))
-async def read_schemas(assistant_id: FromPath[str], resources: given.Resources) -> Schemas:
+async def read_schemas(assistant_id: FromPath[str], resources: dependencies.Resources) -> Schemas:
     """JSON schemas of the assistant's input, output and state."""
     return schemas_of(_agent(resources, assistant_id))
 
 
 @get("/assistants/{assistant_id:str}/subgraphs", opt=needs(Scope.READ))
 async def read_subgraphs(
-    assistant_id: FromPath[str], resources: given.Resources, recurse: Recurse = False
+    assistant_id: FromPath[str], resources: dependencies.Resources, recurse: Recurse = False
 ) -> dict[str, Any]:
     """None: a chat agent has no graphs inside."""
     _agent(resources, assistant_id)
@@ -83,7 +85,7 @@ async def read_subgraphs(
 
 @get("/assistants/{assistant_id:str}/subgraphs/{namespace:str}", opt=needs(Scope.READ))
 async def read_subgraph(
-    assistant_id: FromPath[str], namespace: FromPath[str], resources: given.Resources, recurse: Recurse = False
+    assistant_id: FromPath[str], namespace: FromPath[str], resources: dependencies.Resources, recurse: Recurse = False
 ) -> dict[str, Any]:
     """None of that name either."""
     _agent(resources, assistant_id)

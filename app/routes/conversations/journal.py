@@ -12,12 +12,12 @@ from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.pages import PAGE_SIZE, PageSize
-from app.path_ids import uuid_of
-from app.sse.live import LiveResponse, whole_or_cut
-from state import Database, Line, Thread, from_us, get_thread, read_lines
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.pages import PAGE_SIZE, PageSize
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
+from threadmark.state import Database, Line, Thread, from_us, get_thread, read_lines
 
 __all__ = ["ROUTES", "JournalPage", "ShownDamage", "ShownLine", "Verified"]
 
@@ -96,8 +96,8 @@ _PAGE = {200: ResponseSpec(JournalPage, description="Entries, in order.", genera
 @get("/threads/{thread_id:str}/journal", opt=needs(Scope.READ), responses=_PAGE)
 async def read_journal(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     limit: PageSize = PAGE_SIZE,
     after: After = None,
     before: Before = None,
@@ -140,7 +140,9 @@ async def _page(
 
 
 @get("/threads/{thread_id:str}/journal/verify", opt=needs(Scope.READ))
-async def verify_journal(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Verified:
+async def verify_journal(
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> Verified:
     """Recompute the hash chain of the thread: an entry that was edited, removed or moved is found."""
     wanted = uuid_of("thread", thread_id)
     thread = await resources.database.read(lambda connection: get_thread(connection, caller.tenant_id, wanted))

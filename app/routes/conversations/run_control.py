@@ -8,19 +8,19 @@ from litestar.params import FromPath, HeaderParameter, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.access.gate import Forbidden
-from app.cancelling import CANCEL_COUNT_MAX, Cancellation, cancel_everywhere
-from app.live import Reader
-from app.named import names_of
-from app.path_ids import uuid_of
-from app.request import ApiRequest, BodyRefused
-from app.resources import Resources
-from app.routes.runs import EVENTS, OUTCOME
-from app.wire.events import MODES, StreamMode
-from app.wire.places import BadEventId, read_place
-from state import CancelAction, Run, get_run, get_thread
+from threadmark.app.access import Scope, needs
+from threadmark.app.access.gate import Forbidden
+from threadmark.app.listing.repeated_parameters import names_of
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request import ApiRequest, BodyRefused
+from threadmark.app.resources import Resources
+from threadmark.app.routes.conversations.runs import EVENTS, OUTCOME
+from threadmark.app.runs.cancellation import CANCEL_COUNT_MAX, Cancellation, cancel_everywhere
+from threadmark.app.runs.run_reader import Reader
+from threadmark.app.wire.conversations.event_ids import BadEventId, read_place
+from threadmark.app.wire.conversations.event_schema import MODES, StreamMode
+from threadmark.state import CancelAction, Run, get_run, get_thread
 
 __all__ = ["ROUTES", "BulkCancel"]
 
@@ -57,9 +57,9 @@ class BulkCancel(Struct, forbid_unknown_fields=True):
 async def join_run(
     thread_id: FromPath[str],
     run_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
 ) -> Response[None]:
     """What the run came to, when it is over. Blanks before the answer say that it goes on."""
     run, _ = await _run(resources, caller, thread_id, run_id)
@@ -71,9 +71,9 @@ async def join_run_stream(
     thread_id: FromPath[str],
     run_id: FromPath[str],
     request: ApiRequest,
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
     stream_mode: Modes = None,
     cancel_on_disconnect: CancelsOnLeaving = False,
     last_event_id: LastEventId = None,
@@ -103,9 +103,9 @@ async def join_run_stream(
 async def cancel_run(
     thread_id: FromPath[str],
     run_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
     wait: Waits = False,
     action: Action = "interrupt",
 ) -> Response[None] | Response[bytes]:
@@ -128,7 +128,10 @@ async def cancel_run(
 
 @post("/runs/cancel", opt=needs(Scope.RUN), status_code=204)
 async def cancel_runs_in_bulk(
-    data: JSONBody[BulkCancel], caller: given.Caller, resources: given.Resources, action: Action = "interrupt"
+    data: JSONBody[BulkCancel],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    action: Action = "interrupt",
 ) -> None:
     """Cancel runs; 404 if there is none to cancel. Runs with a thread of their own are cancelled one by one."""
     if data.thread_id is None and data.run_ids is not None:
@@ -149,7 +152,7 @@ async def _nothing() -> bytes:
     return b"{}"
 
 
-async def _run(resources: Resources, caller: given.Caller, thread_id: str, run_id: str) -> tuple[Run, int]:
+async def _run(resources: Resources, caller: dependencies.Caller, thread_id: str, run_id: str) -> tuple[Run, int]:
     """The run, and the head of its thread."""
     of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
 

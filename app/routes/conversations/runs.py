@@ -7,17 +7,17 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.answers import json_answer
-from app.named import names_of
-from app.pages import PageSize
-from app.path_ids import uuid_of
-from app.starting import Starter
-from app.wire.run_request import RunBody
-from app.wire.runs import RUN_FIELDS, ShownRun, chosen, run_to_wire
-from app.wire.threads import OFFSET_MAX
-from state import delete_run, get_run, get_thread, list_runs, served_routes
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.pages import PageSize
+from threadmark.app.listing.repeated_parameters import names_of
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.runs.run_starter import Starter
+from threadmark.app.wire.conversations.run_request import RunBody
+from threadmark.app.wire.conversations.run_schema import RUN_FIELDS, ShownRun, chosen, run_to_wire
+from threadmark.app.wire.conversations.thread_schema import OFFSET_MAX
+from threadmark.state import delete_run, get_run, get_thread, list_runs, served_routes
 
 __all__ = ["EVENTS", "OUTCOME", "ROUTES", "SHOWN"]
 
@@ -46,11 +46,11 @@ Status = Annotated[
 async def create_run(
     thread_id: FromPath[str],
     data: JSONBody[RunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[bytes]:
     """Start a run in the background. `command.resume` needs the scope `approve` too."""
     return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).create(data)
@@ -60,11 +60,11 @@ async def create_run(
 async def stream_run(
     thread_id: FromPath[str],
     data: JSONBody[RunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[None]:
     """Start a run and stream its events. Events have ids if it is `stream_resumable`."""
     return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).stream(data)
@@ -74,11 +74,11 @@ async def stream_run(
 async def wait_run(
     thread_id: FromPath[str],
     data: JSONBody[RunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[None] | Response[bytes]:
     """Start a run and answer when it is over. Blanks before the answer say that it goes on."""
     return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).wait(data)
@@ -87,8 +87,8 @@ async def wait_run(
 @get("/threads/{thread_id:str}/runs", opt=needs(Scope.READ), responses={200: ResponseSpec(list[ShownRun])})
 async def list_thread_runs(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     limit: PageSize = RUN_COUNT,
     offset: Offset = 0,
     status: Status = None,
@@ -108,7 +108,7 @@ async def list_thread_runs(
 
 @get("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.READ))
 async def read_run(
-    thread_id: FromPath[str], run_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    thread_id: FromPath[str], run_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> ShownRun:
     """The run. One that was rolled back is not there any more."""
     of_thread, wanted = uuid_of("thread", thread_id), uuid_of("run", run_id)
@@ -122,7 +122,7 @@ async def read_run(
 
 @delete("/threads/{thread_id:str}/runs/{run_id:str}", opt=needs(Scope.RUN))
 async def remove_run(
-    thread_id: FromPath[str], run_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    thread_id: FromPath[str], run_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> None:
     """Take a run that has ended out of the list; what was said in it stays in the thread."""
     of_thread, wanted, now_us = uuid_of("thread", thread_id), uuid_of("run", run_id), resources.wired.now_us()
@@ -133,11 +133,11 @@ async def remove_run(
 
 def _starter(
     thread_id: str,
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Starter:
     wanted = uuid_of("thread", thread_id)
     return Starter(

@@ -8,17 +8,17 @@ from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 from sqlalchemy import Connection
 
-from app import given
-from app.accepting import announce, offer_of
-from app.access import Scope, needs
-from app.answers import once
-from app.request import BodyRefused
-from app.routes.runs import EVENTS, OUTCOME, SHOWN
-from app.starting import Starter
-from app.wire.run_request import StatelessRunBody, read_wish
-from app.wire.runs import ShownRun, run_to_wire
-from state import Acceptance, Reply, accept, new_id, served_routes
-from state.receipts import look_up, record
+from threadmark.app.access import Scope, needs
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.routes.conversations.runs import EVENTS, OUTCOME, SHOWN
+from threadmark.app.runs.run_admission import announce, offer_of
+from threadmark.app.runs.run_starter import Starter
+from threadmark.app.wire.conversations.run_request import StatelessRunBody, read_wish
+from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
+from threadmark.state import Acceptance, Reply, accept, new_id, served_routes
+from threadmark.state.threads.receipts import look_up, record
 
 __all__ = ["BATCH_COUNT_MAX", "ROUTES"]
 
@@ -31,11 +31,11 @@ _SHOWN_ALL = {200: ResponseSpec(list[ShownRun], description="The runs, in order.
 @post("/runs", opt=needs(Scope.RUN), status_code=200, responses=SHOWN)
 async def create_stateless_run(
     data: JSONBody[StatelessRunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[bytes]:
     """Start a run in the background, on a thread of its own."""
     return await _starter(caller, resources, keys, request_key, trace_parent).create(data)
@@ -44,11 +44,11 @@ async def create_stateless_run(
 @post("/runs/stream", opt=needs(Scope.RUN), status_code=200, responses=EVENTS)
 async def stream_stateless_run(
     data: JSONBody[StatelessRunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[None]:
     """Start a run on a thread of its own, and stream its events."""
     return await _starter(caller, resources, keys, request_key, trace_parent).stream(data)
@@ -57,11 +57,11 @@ async def stream_stateless_run(
 @post("/runs/wait", opt=needs(Scope.RUN), status_code=200, responses=OUTCOME)
 async def wait_stateless_run(
     data: JSONBody[StatelessRunBody],
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[None] | Response[bytes]:
     """Start a run on a thread of its own, and answer when it is over."""
     return await _starter(caller, resources, keys, request_key, trace_parent).wait(data)
@@ -70,10 +70,10 @@ async def wait_stateless_run(
 @post("/runs/batch", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN_ALL)
 async def create_batch(
     data: JSONBody[list[StatelessRunBody]],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[bytes]:
     """Start several runs in the background, each on a thread of its own: all of them, or none."""
     if not 1 <= len(data) <= BATCH_COUNT_MAX:
@@ -102,11 +102,11 @@ async def create_batch(
 
 
 def _starter(
-    caller: given.Caller,
-    resources: given.Resources,
-    keys: given.Keys,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    keys: dependencies.Keys,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Starter:
     return Starter(
         resources=resources,

@@ -11,23 +11,36 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.answers import once
-from app.pages import PAGE_SIZE_MAX
-from app.path_ids import uuid_of
-from app.pools import sliced
-from app.request import BodyRefused
-from app.resources import Resources
-from app.sse.live import LiveResponse, whole_or_cut
-from app.standing import Question, at_checkpoint, history
-from app.updating import Wish, update_thread
-from app.wire.checkpoints import CheckpointRef, ShownCheckpoint, before_of, checkpoint_id_in
-from app.wire.messages import Revision, read_revision
-from app.wire.reading import read_as
-from app.wire.states import EMPTY, Moment, ShownState, Spelled, StateField, chosen, state_to_wire
-from state import Reply, checkpoint_id_of, get_thread
-from state.receipts import look_up, record
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
+from threadmark.app.pools import sliced
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.resources import Resources
+from threadmark.app.runs.state_update import Wish, update_thread
+from threadmark.app.runs.thread_state import Question, at_checkpoint, history
+from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
+from threadmark.app.wire.conversations.checkpoint_schema import (
+    CheckpointRef,
+    ShownCheckpoint,
+    before_of,
+    checkpoint_id_in,
+)
+from threadmark.app.wire.conversations.message_schema import Revision, read_revision
+from threadmark.app.wire.conversations.state_schema import (
+    EMPTY,
+    Moment,
+    ShownState,
+    Spelled,
+    StateField,
+    chosen,
+    state_to_wire,
+)
+from threadmark.app.wire.typed_json import read_as
+from threadmark.state import Reply, checkpoint_id_of, get_thread
+from threadmark.state.threads.receipts import look_up, record
 
 __all__ = ["ROUTES"]
 
@@ -90,8 +103,8 @@ class _Channels(Struct, forbid_unknown_fields=True):
 @get("/threads/{thread_id:str}/state", opt=needs(Scope.READ), responses=_STATE)
 async def read_state(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     subgraphs: Subgraphs = False,
     select: Select = None,
 ) -> Response[bytes]:
@@ -103,8 +116,8 @@ async def read_state(
 async def read_state_at(
     thread_id: FromPath[str],
     checkpoint_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     subgraphs: Subgraphs = False,
     select: Select = None,
 ) -> Response[bytes]:
@@ -115,7 +128,7 @@ async def read_state_at(
 
 @post("/threads/{thread_id:str}/state/checkpoint", opt=needs(Scope.READ), status_code=200, responses=_STATE)
 async def find_state(
-    thread_id: FromPath[str], data: JSONBody[StateAt], caller: given.Caller, resources: given.Resources
+    thread_id: FromPath[str], data: JSONBody[StateAt], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> Response[bytes]:
     """The thread as it stood at a checkpoint, or as it stands."""
     wanted = uuid_of("thread", thread_id)
@@ -132,9 +145,9 @@ async def find_state(
 async def update_state(
     thread_id: FromPath[str],
     data: JSONBody[NewState],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Write messages into the thread from outside, while no run moves it."""
     wanted, now_us = uuid_of("thread", thread_id), resources.wired.now_us()
@@ -160,8 +173,8 @@ async def update_state(
 @post("/threads/{thread_id:str}/history", opt=needs(Scope.READ), status_code=200, responses=_STATES)
 async def find_history(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     data: JSONBody[HistoryPage | None] = None,
 ) -> LiveResponse:
     """States of the thread over all its branches, newest first; `parent_checkpoint` makes a tree of them."""
@@ -178,8 +191,8 @@ async def find_history(
 @get("/threads/{thread_id:str}/history", opt=needs(Scope.READ), responses=_STATES)
 async def read_history(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     limit: HistorySize = HISTORY_COUNT,
     before: Before = None,
 ) -> LiveResponse:

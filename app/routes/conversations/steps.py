@@ -10,15 +10,15 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.answers import once
-from app.cursors import Listing
-from app.pages import PAGE_SIZE_MAX, CursorText, PageSize, beyond, cut
-from app.path_ids import uuid_of
-from app.resources import Resources
-from app.wire.steps import Resolution, ShownStep, StepTotals, resolution_of, step_to_wire
-from state import (
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Listing
+from threadmark.app.listing.pages import PAGE_SIZE_MAX, CursorText, PageSize, beyond, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.resources import Resources
+from threadmark.app.wire.conversations.step_schema import Resolution, ShownStep, StepTotals, resolution_of, step_to_wire
+from threadmark.state import (
     Failure,
     NotInDoubt,
     Reply,
@@ -38,9 +38,9 @@ from state import (
     steps_of,
     visible,
 )
-from state.receipts import look_up, record
-from workers.agents import ChatAgent
-from workers.verifying import Finding, verify_step
+from threadmark.state.threads.receipts import look_up, record
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.turn.step_verification import Finding, verify_step
 
 __all__ = ["ROUTES", "Settled", "StepPage"]
 
@@ -71,9 +71,9 @@ class Settled(Struct):
 @get("/runs/{run_id:str}/steps", opt=needs(Scope.READ))
 async def list_steps(
     run_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE_MAX,
     cursor: CursorText = None,
 ) -> StepPage:
@@ -112,9 +112,9 @@ async def resolve_step(
     run_id: FromPath[str],
     step_key: FromPath[str],
     data: JSONBody[Resolution],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Settle a step in doubt; its run then goes on by itself. `verify` asks the tool's verifier and reports."""
     wanted, now_us = uuid_of("run", run_id), resources.wired.now_us()

@@ -10,19 +10,27 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, HeaderParameter, JSONBody
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.answers import once
-from app.cursors import Listing
-from app.pages import Page, cut
-from app.path_ids import uuid_of
-from app.problem import MEDIA_TYPE
-from app.request import BodyRefused
-from app.resources import Resources
-from app.standing import stand
-from app.wire.threads import Labels, NewThread, ShownThread, ThreadCount, ThreadSearch, chosen, thread_to_wire
-from compaction import forget_threads
-from state import (
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Listing
+from threadmark.app.listing.pages import Page, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.resources import Resources
+from threadmark.app.runs.thread_state import stand
+from threadmark.app.wire.conversations.thread_schema import (
+    Labels,
+    NewThread,
+    ShownThread,
+    ThreadCount,
+    ThreadSearch,
+    chosen,
+    thread_to_wire,
+)
+from threadmark.compaction import forget_threads
+from threadmark.state import (
     Reply,
     RunStatus,
     Thread,
@@ -48,9 +56,9 @@ Prefer = Annotated[
 
 @post("/threads", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN)
 async def create_thread(
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
     data: JSONBody[NewThread | None] = None,
 ) -> Response[bytes]:
     """Make a thread. One that exists is 409, or with `if_exists: do_nothing` the answer."""
@@ -72,7 +80,9 @@ async def create_thread(
 
 
 @get("/threads/{thread_id:str}", opt=needs(Scope.READ), responses=_SHOWN)
-async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Response[bytes]:
+async def read_thread(
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> Response[bytes]:
     """The thread, with its values and open questions."""
     wanted = uuid_of("thread", thread_id)
     return once(
@@ -84,8 +94,8 @@ async def read_thread(thread_id: FromPath[str], caller: given.Caller, resources:
 async def update_thread(
     thread_id: FromPath[str],
     data: JSONBody[Labels],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     prefer: Prefer = None,
 ) -> Response[bytes]:
     """Merge metadata into the thread, key by key."""
@@ -104,7 +114,9 @@ async def update_thread(
 
 
 @delete("/threads/{thread_id:str}", opt=needs(Scope.RUN))
-async def remove_thread(thread_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> None:
+async def remove_thread(
+    thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> None:
     """Delete the thread with everything in it. A run that moves it is told, and writes nothing any more."""
     wanted = uuid_of("thread", thread_id)
 
@@ -120,9 +132,9 @@ async def remove_thread(thread_id: FromPath[str], caller: given.Caller, resource
 
 @post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
 async def find_threads(
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     data: JSONBody[ThreadSearch | None] = None,
 ) -> Response[bytes]:
     """Threads, latest first unless told otherwise.
@@ -171,7 +183,7 @@ async def find_threads(
 
 @post("/threads/count", opt=needs(Scope.READ), status_code=200)
 async def count_matching_threads(
-    caller: given.Caller, resources: given.Resources, data: JSONBody[ThreadCount | None] = None
+    caller: dependencies.Caller, resources: dependencies.Resources, data: JSONBody[ThreadCount | None] = None
 ) -> int:
     """How many threads there are of this kind."""
     wanted = (data or ThreadCount()).filter()
@@ -180,7 +192,10 @@ async def count_matching_threads(
 
 @post("/threads/{thread_id:str}/copy", opt=needs(Scope.RUN), status_code=200, responses=_SHOWN)
 async def duplicate_thread(
-    thread_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+    thread_id: FromPath[str],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """A new thread with the messages and the metadata of another; it has no runs and no open questions."""
     wanted = uuid_of("thread", thread_id)

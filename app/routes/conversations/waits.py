@@ -9,16 +9,16 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Caller, Scope, needs
-from app.answers import once
-from app.cursors import Cursor, Listing
-from app.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
-from app.path_ids import uuid_of
-from app.receipts import RequestKey
-from app.wire.interrupts import read_approval
-from app.wire.waits import ShownWait, wait_to_wire
-from state import (
+from threadmark.app.access import Caller, Scope, needs
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.answers import once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request_key import RequestKey
+from threadmark.app.wire.conversations.interrupt_schema import read_approval
+from threadmark.app.wire.conversations.wait_schema import ShownWait, wait_to_wire
+from threadmark.state import (
     Acceptance,
     Answer,
     Offer,
@@ -36,7 +36,7 @@ from state import (
     run_names,
     to_us,
 )
-from workers.agents import assistant_id_of
+from threadmark.workers.agents.agent import assistant_id_of
 
 __all__ = ["ROUTES", "Answered", "NewAnswer", "WaitPage"]
 
@@ -72,9 +72,9 @@ class Answered(Struct):
 @get("/threads/{thread_id:str}/waits", opt=needs(Scope.READ))
 async def list_thread_waits(
     thread_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     status: Status = None,
@@ -106,10 +106,10 @@ async def list_thread_waits(
 async def answer(
     wait_id: FromPath[str],
     data: JSONBody[NewAnswer],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
-    trace_parent: given.TraceParent,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
+    trace_parent: dependencies.TraceParent,
 ) -> Response[bytes]:
     """Answer an approval. The first answer wins and brings the run about that goes on; a later one is 409."""
     wanted, value = uuid_of("wait", wait_id), read_approval(data.answer, "$.answer")
@@ -168,7 +168,7 @@ def _place_of(wait: Wait) -> tuple[int | str, ...]:
     return to_us(wait.opened_at), wait.wait_id
 
 
-def _sealed(cursor: Cursor | None, sealer: given.Sealer, listing: Listing) -> str | None:
+def _sealed(cursor: Cursor | None, sealer: dependencies.Sealer, listing: Listing) -> str | None:
     return None if cursor is None else sealer.seal(cursor, listing)
 
 

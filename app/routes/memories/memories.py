@@ -8,17 +8,18 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.access.gate import Forbidden
-from app.cursors import Cursor, Listing
-from app.memory_scope import NamespaceText, scope_in_query, tenant_scope
-from app.once_elsewhere import make_once
-from app.pages import PAGE_SIZE, CursorText, PageSize
-from app.path_ids import uuid_of
-from app.pools import BODIES
-from app.provenance import OpenedSource, open_sources
-from app.wire.memories import (
+from threadmark.app.access import Scope, needs
+from threadmark.app.access.gate import Forbidden
+from threadmark.app.listing.cursors import Cursor, Listing
+from threadmark.app.listing.memory_scope import NamespaceText, scope_in_query, tenant_scope
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.pools import BODIES
+from threadmark.app.provenance import OpenedSource, open_sources
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.idempotent_memory_writes import make_once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.wire.memories.memory_requests import MemoryItems, RecallQuestion, draft_of, question_of
+from threadmark.app.wire.memories.memory_schema import (
     Recalled,
     Remembered,
     ShownMemory,
@@ -26,8 +27,7 @@ from app.wire.memories import (
     memory_to_wire,
     verdicts_to_wire,
 )
-from app.wire.memory_requests import MemoryItems, RecallQuestion, draft_of, question_of
-from memory import Which, parse_filter
+from threadmark.memory import Which, parse_filter
 
 __all__ = ["ROUTES", "MemoryDiff", "MemoryHistory", "MemoryPage", "MemoryProvenance"]
 
@@ -68,7 +68,10 @@ class MemoryDiff(Struct):
 
 @post("/memories", opt=needs(Scope.RUN), status_code=200, responses=_REMEMBERED)
 async def remember(
-    data: JSONBody[MemoryItems], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+    data: JSONBody[MemoryItems],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Remember one statement or many: all of them, or none. Repeated, a statement gains a source and no twin."""
     now, tenant_id = resources.now(), caller.tenant_id
@@ -89,9 +92,9 @@ async def remember(
 @get("/memories", opt=needs(Scope.READ))
 async def list_memories(
     namespace: NamespaceText,
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     include: Which_ = Which.CURRENT,
@@ -131,7 +134,9 @@ async def list_memories(
 
 
 @post("/memories/recall", opt=needs(Scope.READ), status_code=200)
-async def recall(data: JSONBody[RecallQuestion], caller: given.Caller, resources: given.Resources) -> Recalled:
+async def recall(
+    data: JSONBody[RecallQuestion], caller: dependencies.Caller, resources: dependencies.Resources
+) -> Recalled:
     """Ask a question, and have each answer with its score, its reasons, its times and its sources."""
     question = question_of(data, caller.tenant_id, resources.now())
     return answers_to_wire(await resources.wired.recollection.recall(question), explain=data.explain)
@@ -142,8 +147,8 @@ async def read_timeline(
     namespace: NamespaceText,
     subject: Annotated[str, QueryParameter(name="subject", description="Whose attribute.")],
     attribute: Annotated[str, QueryParameter(name="attribute", description="Which attribute.")],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
 ) -> MemoryHistory:
     """Every version of an attribute, by belief and then by validity."""
     scope = scope_in_query(caller.tenant_id, namespace)
@@ -158,8 +163,8 @@ async def read_diff(
         datetime, QueryParameter(name="known_from", description="The first instant, with its offset.")
     ],
     known_to: Annotated[datetime, QueryParameter(name="known_to", description="The second instant, with its offset.")],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
 ) -> MemoryDiff:
     """What was believed at the second instant and not at the first, and the other way round."""
     scope = scope_in_query(caller.tenant_id, namespace)
@@ -168,7 +173,9 @@ async def read_diff(
 
 
 @get("/memories/{memory_id:str}", opt=needs(Scope.READ))
-async def read_memory(memory_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownMemory:
+async def read_memory(
+    memory_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> ShownMemory:
     """The memory, whatever became of it since; only an erased one is gone."""
     wanted = uuid_of("memory", memory_id)
     return memory_to_wire(await resources.wired.recollection.get(wanted, scope=tenant_scope(caller.tenant_id)))
@@ -176,7 +183,7 @@ async def read_memory(memory_id: FromPath[str], caller: given.Caller, resources:
 
 @get("/memories/{memory_id:str}/history", opt=needs(Scope.READ))
 async def read_memory_history(
-    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    memory_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> MemoryHistory:
     """Every version of the statement, or of the attribute it speaks of."""
     wanted = uuid_of("memory", memory_id)
@@ -186,7 +193,7 @@ async def read_memory_history(
 
 @get("/memories/{memory_id:str}/provenance", opt=needs(Scope.READ))
 async def read_provenance(
-    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources
+    memory_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> MemoryProvenance:
     """Where the memory comes from: each source with its journal entry and the words it quotes, as they are now."""
     wanted, tenant_id = uuid_of("memory", memory_id), caller.tenant_id

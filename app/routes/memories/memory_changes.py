@@ -10,16 +10,16 @@ from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 
-from app import given
-from app.access import Scope, needs
-from app.access.key import Caller
-from app.memory_scope import NamespaceText, scope_in_query, tenant_scope
-from app.once_elsewhere import make_once
-from app.path_ids import uuid_of
-from app.request import ApiRequest, BodyRefused
-from app.wire.memories import ShownErasure, ShownMemory, erasure_to_wire, memory_to_wire
-from app.wire.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of
-from memory import Change, Trust
+from threadmark.app.access import Scope, needs
+from threadmark.app.access.key import Caller
+from threadmark.app.listing.memory_scope import NamespaceText, scope_in_query, tenant_scope
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.idempotent_memory_writes import make_once
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request import ApiRequest, BodyRefused
+from threadmark.app.wire.memories.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of
+from threadmark.app.wire.memories.memory_schema import ShownErasure, ShownMemory, erasure_to_wire, memory_to_wire
+from threadmark.memory import Change, Trust
 
 __all__ = ["ROUTES", "Held", "Imported", "Released", "Restored", "Retracted"]
 
@@ -78,9 +78,9 @@ def _answers(kind: type[Any], description: str) -> dict[int, ResponseSpec]:
 async def retract_memory(
     memory_id: FromPath[str],
     data: JSONBody[Retraction],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Give a memory up, with the reason. It stays in its history; 409 when nobody believes it any more."""
     wanted = uuid_of("memory", memory_id)
@@ -104,7 +104,10 @@ async def retract_memory(
     responses=_answers(Restored, "What it did is taken back."),
 )
 async def undo_memory(
-    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+    memory_id: FromPath[str],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Take back what the memory superseded, or its retraction. 409 when a later change stands on it."""
     wanted = uuid_of("memory", memory_id)
@@ -125,7 +128,10 @@ async def undo_memory(
     responses=_answers(ShownMemory, "It is believed."),
 )
 async def approve_memory(
-    memory_id: FromPath[str], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+    memory_id: FromPath[str],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Believe a memory that was kept apart, and let one of an untrusted source last."""
     wanted, scope = uuid_of("memory", memory_id), tenant_scope(caller.tenant_id)
@@ -146,9 +152,9 @@ async def approve_memory(
 )
 async def quarantine(
     data: JSONBody[QuarantineSource],
-    caller: given.Caller,
-    resources: given.Resources,
-    request_key: given.RequestKey,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Keep everything that rests on a source out of recall, at once, also what comes from it later."""
     selector = selector_of(data.source)
@@ -163,7 +169,9 @@ async def quarantine(
 
 
 @post("/memories/quarantine/{quarantine_id:str}/release", opt=needs(Scope.APPROVE), status_code=200)
-async def release(quarantine_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> Released:
+async def release(
+    quarantine_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> Released:
     """End a quarantine; 0 for one that is not in force in this tenant."""
     wanted = uuid_of("quarantine", quarantine_id)
     count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
@@ -177,7 +185,10 @@ async def release(quarantine_id: FromPath[str], caller: given.Caller, resources:
     responses=_answers(ShownErasure, "The erasure, or what one would remove."),
 )
 async def erase(
-    data: JSONBody[Erase], caller: given.Caller, resources: given.Resources, request_key: given.RequestKey
+    data: JSONBody[Erase],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """Erase by namespace, subject, thread, source or tenant, in every store of memory. Only ids are left.
 
@@ -201,7 +212,9 @@ async def erase(
 
 
 @get("/memories/erasures/{erasure_id:str}", opt=needs(Scope.READ))
-async def read_erasure(erasure_id: FromPath[str], caller: given.Caller, resources: given.Resources) -> ShownErasure:
+async def read_erasure(
+    erasure_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
+) -> ShownErasure:
     """How far an erasure is, and exactly what it removed."""
     wanted = uuid_of("erasure", erasure_id)
     return erasure_to_wire(await resources.wired.recollection.erasure(wanted, tenant_id=caller.tenant_id))
@@ -209,7 +222,7 @@ async def read_erasure(erasure_id: FromPath[str], caller: given.Caller, resource
 
 @get("/memories/export", opt=needs(Scope.ADMIN), media_type="application/x-ndjson")
 async def export_memories(
-    namespace: NamespaceText, caller: given.Caller, resources: given.Resources
+    namespace: NamespaceText, caller: dependencies.Caller, resources: dependencies.Resources
 ) -> Response[bytes]:
     """Everything below a namespace, history and sources too, as JSON lines for `POST /memories/import`."""
     lines = await resources.wired.recollection.export(scope=scope_in_query(caller.tenant_id, namespace))
@@ -219,7 +232,7 @@ async def export_memories(
 
 @post("/memories/import", opt=needs(Scope.ADMIN), status_code=200, request_max_body_size=IMPORT_BYTES_MAX)
 async def import_memories(
-    namespace: NamespaceText, request: ApiRequest, caller: given.Caller, resources: given.Resources
+    namespace: NamespaceText, request: ApiRequest, caller: dependencies.Caller, resources: dependencies.Resources
 ) -> Imported:
     """Keep the lines of an export, all of them or none; a line that is held already stays as it is.
 

@@ -8,14 +8,24 @@ from litestar.params import FromPath
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from app import given
-from app.access import Scope, needs
-from app.cursors import Listing, Sealer
-from app.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
-from app.path_ids import uuid_of
-from app.resources import Resources
-from state import Failure, Run, from_us, get_run, get_thread, lineage_seeing, read_entries, read_leaves, visible
-from workers.recalls import ToldRecall, recalls_of
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.cursors import Listing, Sealer
+from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.resources import Resources
+from threadmark.state import (
+    Failure,
+    Run,
+    from_us,
+    get_run,
+    get_thread,
+    lineage_seeing,
+    read_entries,
+    read_leaves,
+    visible,
+)
+from threadmark.workers.turn.recall_history import ToldRecall, recalls_of
 
 __all__ = ["ROUTES", "RecallPage", "ShownRecall"]
 
@@ -56,9 +66,9 @@ class RecallPage(Struct):
 @get("/runs/{run_id:str}/recalls", opt=needs(Scope.READ))
 async def list_recalls(
     run_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> RecallPage:
@@ -70,9 +80,9 @@ async def list_recalls(
 async def list_thread_recalls(
     thread_id: FromPath[str],
     run_id: FromPath[str],
-    caller: given.Caller,
-    resources: given.Resources,
-    sealer: given.Sealer,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    sealer: dependencies.Sealer,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> RecallPage:

@@ -8,11 +8,11 @@ from litestar.exceptions import ValidationException
 from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
-from app import given
-from app.access import Scope, needs
-from app.pages import PAGE_SIZE_MAX
-from app.request import BodyRefused
-from memory import Change, Item, Items
+from threadmark.app.access import Scope, needs
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
+from threadmark.app.requests import dependencies
+from threadmark.app.requests.request import BodyRefused
+from threadmark.memory import Change, Item, Items
 
 __all__ = [
     "ROUTES",
@@ -104,7 +104,7 @@ class Namespaces(Struct):
 
 
 @put("/store/items", opt=needs(Scope.RUN), status_code=204)
-async def put_item(data: JSONBody[NewItem], caller: given.Caller, resources: given.Resources) -> None:
+async def put_item(data: JSONBody[NewItem], caller: dependencies.Caller, resources: dependencies.Resources) -> None:
     """Keep a document under its key."""
     _check_labels(data.namespace)
     await Items(resources.wired.recollection).put(
@@ -120,8 +120,8 @@ async def put_item(data: JSONBody[NewItem], caller: given.Caller, resources: giv
 @get("/store/items", opt=needs(Scope.READ))
 async def get_item(
     key: Annotated[str, QueryParameter(name="key", description="The key of the document.")],
-    caller: given.Caller,
-    resources: given.Resources,
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
     namespace: Annotated[
         str, QueryParameter(name="namespace", description="The labels of the namespace, with dots between them.")
     ],
@@ -139,7 +139,7 @@ async def get_item(
 
 
 @delete("/store/items", opt=needs(Scope.RUN), status_code=204)
-async def delete_item(data: JSONBody[ItemKey], caller: given.Caller, resources: given.Resources) -> None:
+async def delete_item(data: JSONBody[ItemKey], caller: dependencies.Caller, resources: dependencies.Resources) -> None:
     """Give a document up; one that is not there is no error."""
     await Items(resources.wired.recollection).delete(
         tuple(data.namespace),
@@ -150,7 +150,9 @@ async def delete_item(data: JSONBody[ItemKey], caller: given.Caller, resources: 
 
 
 @post("/store/items/search", opt=needs(Scope.READ), status_code=200)
-async def search_items(data: JSONBody[ItemSearch], caller: given.Caller, resources: given.Resources) -> ShownItems:
+async def search_items(
+    data: JSONBody[ItemSearch], caller: dependencies.Caller, resources: dependencies.Resources
+) -> ShownItems:
     """Documents that match."""
     found = await Items(resources.wired.recollection).search(
         tuple(data.namespace_prefix),
@@ -166,7 +168,7 @@ async def search_items(data: JSONBody[ItemSearch], caller: given.Caller, resourc
 
 @post("/store/namespaces", opt=needs(Scope.READ), status_code=200)
 async def list_namespaces(
-    data: JSONBody[NamespaceSearch], caller: given.Caller, resources: given.Resources
+    data: JSONBody[NamespaceSearch], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> Namespaces:
     """Namespaces that hold documents."""
     found = await Items(resources.wired.recollection).namespaces(

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.wire.compaction_policies import PolicyName
-from app.wire.compactions import Money, PolicyBody
-from compaction import Policy, SummariserKind, picos_of, spell_money
-from state.entry import Failure
-from state.tasks import Task
-from workers.compaction_job import JobPayload, JobProgress
+from threadmark.app.wire.compactions.compaction_policy_schema import PolicyName
+from threadmark.app.wire.compactions.compaction_schema import Money, PolicyBody
+from threadmark.compaction import Policy, SummariserKind, picos_of, spell_money
+from threadmark.state.entries.entry import Failure
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.tasks.compaction_job import JobPayload, JobProgress
 
 __all__ = ["JobFilter", "NewCompactionJob", "ShownJob", "ShownProgress"]
 

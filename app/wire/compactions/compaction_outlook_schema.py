@@ -2,8 +2,8 @@
 
 import msgspec
 
-from app.wire.compactions import Covers, ShownCompaction, ShownRejection, StatusName
-from compaction import Order, Outlook, spell_money
+from threadmark.app.wire.compactions.compaction_schema import Covers, ShownCompaction, ShownRejection, StatusName
+from threadmark.compaction import Order, Outlook, spell_money
 
 __all__ = ["outlook_to_wire"]
 

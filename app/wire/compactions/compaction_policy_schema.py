@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from app.request import BodyRefused
-from compaction import KeptPolicy
+from threadmark.app.requests.request import BodyRefused
+from threadmark.compaction import KeptPolicy
 
 __all__ = ["PolicyName", "ShownPolicy", "ShownVersion", "check_policy_name"]
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.request import BodyRefused
-from app.wire.compaction_policies import PolicyName
-from compaction import (
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.compactions.compaction_policy_schema import PolicyName
+from threadmark.compaction import (
     AMOUNT_PATTERN,
     Compaction,
     Order,

@@ -4,9 +4,9 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from app.wire.drops import Span
-from compaction import DropRecall, PinSuggestion
-from state import from_us
+from threadmark.app.wire.compactions.drop_schema import Span
+from threadmark.compaction import DropRecall, PinSuggestion
+from threadmark.state import from_us
 
 __all__ = ["ShownRecall", "ShownSuggestion"]
 

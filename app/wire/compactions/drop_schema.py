@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compaction import Drop, DropSource, Expanded, FoundDrop, SourceEntry
+from threadmark.compaction import Drop, DropSource, Expanded, FoundDrop, SourceEntry
 
 __all__ = ["ShownDrop", "ShownExpansion", "ShownFound", "ShownMessage", "ShownOrigin", "Span"]
 

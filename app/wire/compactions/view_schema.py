@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from compaction import KeptView, ShownView, ViewDiff
+from threadmark.compaction import KeptView, ShownView, ViewDiff
 
 __all__ = ["RenderedView", "ShownDiff", "ViewHead"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.pages import PAGE_SIZE_MAX
-from workers.agents import ChatAgent, assistant_id_of
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
+from threadmark.workers.agents.agent import ChatAgent, assistant_id_of
 
 __all__ = [
     "AssistantCount",

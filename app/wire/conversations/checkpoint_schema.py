@@ -4,10 +4,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from app.path_ids import uuid_of
-from app.request import BodyRefused
-from app.wire.reading import read_as
-from state import Position, checkpoint_id_of
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.typed_json import read_as
+from threadmark.state import Position, checkpoint_id_of
 
 __all__ = ["CheckpointRef", "ShownCheckpoint", "before_of", "checkpoint_id_in"]
 

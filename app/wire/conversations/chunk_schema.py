@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from app.wire.messages import message_to_wire
-from state import Message, ModelReplied
+from threadmark.app.wire.conversations.message_schema import message_to_wire
+from threadmark.state import Message, ModelReplied
 
 __all__ = ["delta_chunk", "final_chunk", "partial_message"]
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from app.wire.chunks import delta_chunk, final_chunk, partial_message
-from app.wire.interrupts import interrupt_of_call
-from app.wire.messages import message_to_wire
-from app.wire.places import Place, flash_slot
-from app.wire.spelling import join_values, spell_event
-from state import (
+from threadmark.app.wire.conversations.chunk_schema import delta_chunk, final_chunk, partial_message
+from threadmark.app.wire.conversations.event_ids import Place, flash_slot
+from threadmark.app.wire.conversations.interrupt_schema import interrupt_of_call
+from threadmark.app.wire.conversations.message_schema import message_to_wire
+from threadmark.app.wire.event_json import join_values, spell_event
+from threadmark.state import (
     Call,
     Message,
     ModelReplied,
@@ -29,7 +29,7 @@ from state import (
     apply,
     plain,
 )
-from workers.feed import Flash
+from threadmark.workers.fleet.feed import Flash
 
 __all__ = ["MODES", "Event", "RunEvents", "RunFacts", "StreamMode"]
 

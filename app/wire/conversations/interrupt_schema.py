@@ -4,9 +4,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from app.request import BodyRefused
-from app.wire.reading import read_as
-from state import Call, Wait
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.typed_json import read_as
+from threadmark.state import Call, Wait
 
 __all__ = ["APPROVAL_SCHEMA", "interrupt_of_call", "interrupt_of_wait", "read_approval"]
 

@@ -12,10 +12,19 @@ from typing import Any, assert_never
 
 import msgspec
 
-from app.request import BodyRefused
-from app.wire.message_shapes import AiShape, CallShape, HumanShape, Kind, RemoveShape, Shape, SystemShape, ToolShape
-from app.wire.reading import read_as
-from state import Message, ToolCall, Usage
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.message_shapes import (
+    AiShape,
+    CallShape,
+    HumanShape,
+    Kind,
+    RemoveShape,
+    Shape,
+    SystemShape,
+    ToolShape,
+)
+from threadmark.app.wire.typed_json import read_as
+from threadmark.state import Message, ToolCall, Usage
 
 __all__ = ["REMOVE_ALL", "Revision", "check_calls", "message_to_wire", "read_messages", "read_revision"]
 

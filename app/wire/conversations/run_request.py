@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.path_ids import uuid_of
-from app.request import BodyRefused
-from app.wire.checkpoints import CheckpointRef, checkpoint_id_in
-from app.wire.events import StreamMode
-from app.wire.interrupts import read_approval
-from app.wire.messages import read_messages
-from app.wire.reading import read_as
-from state import Message, Multitask, names_questions
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request import BodyRefused
+from threadmark.app.wire.conversations.checkpoint_schema import CheckpointRef, checkpoint_id_in
+from threadmark.app.wire.conversations.event_schema import StreamMode
+from threadmark.app.wire.conversations.interrupt_schema import read_approval
+from threadmark.app.wire.conversations.message_schema import read_messages
+from threadmark.app.wire.typed_json import read_as
+from threadmark.state import Message, Multitask, names_questions
 
 __all__ = ["AFTER_S_MAX", "NODES", "RunBody", "StatelessRunBody", "Wish", "read_modes", "read_wish"]
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from state import SETTLED, ParkReason, Run
-from workers.agents import assistant_id_of
+from threadmark.state import SETTLED, ParkReason, Run
+from threadmark.workers.agents.agent import assistant_id_of
 
 __all__ = ["RUN_FIELDS", "ShownFailure", "ShownRun", "Waiting", "chosen", "run_path", "run_to_wire"]
 

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from app.wire.checkpoints import ShownCheckpoint
-from app.wire.interrupts import interrupt_of_wait
-from app.wire.messages import message_to_wire
-from state import Failure, Message, Origin, Position, Wait, from_us
-from workers.agents import assistant_id_of
+from threadmark.app.wire.conversations.checkpoint_schema import ShownCheckpoint
+from threadmark.app.wire.conversations.interrupt_schema import interrupt_of_wait
+from threadmark.app.wire.conversations.message_schema import message_to_wire
+from threadmark.state import Failure, Message, Origin, Position, Wait, from_us
+from threadmark.workers.agents.agent import assistant_id_of
 
 __all__ = [
     "EMPTY",

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from app.pages import PAGE_SIZE_MAX
-from app.path_ids import uuid_of
-from app.wire.states import Moment, state_to_wire
-from state import Thread, ThreadFilter
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
+from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.wire.conversations.state_schema import Moment, state_to_wire
+from threadmark.state import Thread, ThreadFilter
 
 __all__ = [
     "Labels",

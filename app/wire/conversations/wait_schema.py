@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from app.wire.interrupts import APPROVAL_SCHEMA
-from state import Wait
+from threadmark.app.wire.conversations.interrupt_schema import APPROVAL_SCHEMA
+from threadmark.state import Wait
 
 __all__ = ["ShownWait", "wait_to_wire"]
 

@@ -6,9 +6,21 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct, to_builtins
 
-import memory
-from app.request import BodyRefused
-from memory import Cardinality, Draft, Filter, Forget, Include, Origin, Question, Scope, Selector, Trust, parse_filter
+from threadmark import memory
+from threadmark.app.requests.request import BodyRefused
+from threadmark.memory import (
+    Cardinality,
+    Draft,
+    Filter,
+    Forget,
+    Include,
+    Origin,
+    Question,
+    Scope,
+    Selector,
+    Trust,
+    parse_filter,
+)
 
 __all__ = [
     "Erase",

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from memory import Answer, Answers, Assertion, Closing, Erasure, Evidence, Verdict
+from threadmark.memory import Answer, Answers, Assertion, Closing, Erasure, Evidence, Verdict
 
 __all__ = [
     "Explanation",

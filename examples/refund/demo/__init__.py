@@ -1,1 +1,1 @@
-"""The refund story, played to somebody who watches: `python -m examples.refund.demo`."""
+"""The refund story, played to somebody who watches: `python -m threadmark.examples.refund.demo`."""

@@ -1,4 +1,6 @@
-"""`python -m examples.refund.demo`: plays the story, shows the account of it, and says whether all promises held."""
+"""`python -m threadmark.examples.refund.demo`: plays the story, shows the account of it, and says whether all promises
+held.
+"""
 
 import argparse
 import signal
@@ -6,11 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from examples.refund.demo import account
-from examples.refund.demo.api import Api
-from examples.refund.demo.screen import Screen
-from examples.refund.demo.server import DemoFailed, DemoServer
-from examples.refund.demo.story import Story
+from threadmark.examples.refund.demo import account
+from threadmark.examples.refund.demo.api import Api
+from threadmark.examples.refund.demo.screen import Screen
+from threadmark.examples.refund.demo.server import DemoFailed, DemoServer
+from threadmark.examples.refund.demo.story import Story
 
 __all__ = ["main"]
 
@@ -37,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m examples.refund.demo", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m threadmark.examples.refund.demo", description=main.__doc__)
     parser.add_argument("--doubt", action="store_true", help="kill it once more, while the refund is being paid")
     parser.add_argument("--fast", action="store_true", help="do not slow the words down for a reader")
     return parser

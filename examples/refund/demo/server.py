@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import httpx2
 
-from examples.refund.demo.screen import Screen
-from examples.refund.effects import EFFECTS_FILE
+from threadmark.examples.refund.demo.screen import Screen
+from threadmark.examples.refund.effects import EFFECTS_FILE
 
 __all__ = ["DemoFailed", "DemoServer"]
 
@@ -78,7 +78,7 @@ class DemoServer:
         return process.pid
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        command: Sequence[str] = [sys.executable, "-m", "app.cli", "serve", "--host", "127.0.0.1"]
+        command: Sequence[str] = [sys.executable, "-m", "threadmark.app.cli", "serve", "--host", "127.0.0.1"]
         command = [*command, "--port", str(self._port), "--data-dir", str(self.data_dir)]
         with self._log.open("ab") as log:
             return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)

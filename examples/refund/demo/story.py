@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from examples.refund.demo.api import Api, Event, StreamBroke
-from examples.refund.demo.screen import Screen
-from examples.refund.demo.server import DemoFailed, DemoServer
+from threadmark.examples.refund.demo.api import Api, Event, StreamBroke
+from threadmark.examples.refund.demo.screen import Screen
+from threadmark.examples.refund.demo.server import DemoFailed, DemoServer
 
 __all__ = ["Story"]
 

@@ -2,8 +2,8 @@
 
 import time
 
-from workers.agents import ChatAgent, Registry
-from workers.tools import Effect, tool
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.agents.tools import Effect, tool
 
 __all__ = ["registry"]
 

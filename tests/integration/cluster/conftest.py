@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.crash.client import Client
-from tests.servers import PrivatePostgres, PrivateRedis
+from tests.support.cluster import Cluster
+from tests.support.servers import PrivatePostgres, PrivateRedis
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.migrating import migrate_all
-from state import (
+from tests.support.factories import an_offer
+from tests.support.waiting import wait_until
+from threadmark.app.schema import migrate_all
+from threadmark.state import (
     CancelAction,
     Run,
     RunStatus,
@@ -24,12 +26,10 @@ from state import (
     read_entries,
     visible,
 )
-from tests.factories import an_offer
-from tests.waiting import wait_until
-from workers.agents import ChatAgent, Registry
-from workers.settings import Settings
-from workers.tools import Effect, RetryAfter, RetryPolicy, tool
-from workers.wiring import Resources, open_resources
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.agents.tools import Effect, RetryAfter, RetryPolicy, tool
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import Resources, open_resources
 
 __all__ = ["WORLD", "Deployment", "World", "registry"]
 

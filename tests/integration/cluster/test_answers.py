@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.cluster import Cluster
-from tests.service import Service
+from tests.support.cluster import Cluster
+from tests.support.service import Service
 
 RACE_COUNT = 25
 

@@ -1,4 +1,4 @@
-"""`arq workers.main.WorkerSettings`: the worker inside arq's own program, for those who run that already."""
+"""`arq threadmark.workers.main.WorkerSettings`: the worker inside arq's own program, for those who run that already."""
 
 import os
 import signal
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from state import RunStatus, list_workers
-from tests.daemon import Daemon
 from tests.integration.cluster.hands import Deployment
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
+from tests.support.daemon import Daemon
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.state import RunStatus, list_workers
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = [sys.executable, "-m", "arq", "workers.main.WorkerSettings"]
+PROGRAM = [sys.executable, "-m", "arq", "threadmark.workers.main.WorkerSettings"]
 START_S_MAX = 60.0
 
 

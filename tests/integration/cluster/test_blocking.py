@@ -1,10 +1,10 @@
 """A tool that blocks the event loop for several leases: its worker is late, and not dead (F09)."""
 
-from tests.cluster import Cluster
 from tests.crash.client import Client
 from tests.crash.story import read_journal
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 LEASE_TTL_S = 1.0
 HEARTBEAT_S = 0.25

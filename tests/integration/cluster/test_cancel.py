@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from state import RunStatus
-from tests.cluster import Cluster
 from tests.integration.cluster.hands import WORLD, Deployment
-from tests.running import call, said
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster
+from tests.support.running import call, said
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.state import RunStatus
 
 HOLD = 'call note {"label": "a"}\ncall hold {"label": "b"}'
 LONG_MS = 60_000

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from compaction import HOLD_S
-from tests.cluster import Cluster, WorkerProcess
 from tests.crash.client import Client
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.paced_summaries import ORDER, answer, chunk_of, finish, talk
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers.redis_link import QUEUE, encode_job
+from tests.support.cluster import Cluster, WorkerProcess
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.paced_summaries import ORDER, answer, chunk_of, finish, talk
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.compaction import HOLD_S
+from threadmark.workers.redis.redis_link import QUEUE, encode_job
 
 DELIVERY_COUNT = 5
 #: Less than a hold lasts: the death itself ends it.

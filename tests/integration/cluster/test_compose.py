@@ -18,10 +18,10 @@ import yaml
 
 from tests.crash.client import Client
 from tests.crash.story import Plot, tell
-from tests.daemon import Daemon, PrivateServer, free_port
-from tests.servers import PrivatePostgres, redis_binary
-from tests.waiting import wait_until
-from workers.setting_variables import VARIABLES
+from tests.support.daemon import Daemon, PrivateServer, free_port
+from tests.support.servers import PrivatePostgres, redis_binary
+from tests.support.waiting import wait_until
+from threadmark.workers.settings.variables import VARIABLES
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "compose.yaml"
@@ -101,7 +101,7 @@ class Host:
 
     def command(self, service: str) -> list[str]:
         """The service's command: the image's entry point is `threadmark`."""
-        return [sys.executable, "-m", "app.cli", *self.services[service]["command"]]
+        return [sys.executable, "-m", "threadmark.app.cli", *self.services[service]["command"]]
 
     def run(self, service: str) -> "subprocess.CompletedProcess[str]":
         """The service, to its end."""

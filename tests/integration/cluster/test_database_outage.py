@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster, WorkerProcess
 from tests.crash.client import Client
-from tests.daemon import free_port
-from tests.servers import PrivatePostgres
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster, WorkerProcess
+from tests.support.daemon import free_port
+from tests.support.servers import PrivatePostgres
+from tests.support.waiting import wait_until
 
 OUTAGE_S = 3.0
 WAIT_S = 60.0

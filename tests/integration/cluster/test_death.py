@@ -4,11 +4,11 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from tests.cluster import Cluster, WorkerProcess
 from tests.crash.client import Client
 from tests.crash.story import Plot, Told, tell
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster, WorkerProcess
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
 
 DELAY_MS = 1_000
 LONGER_THAN_GRACE_MS = 2_500

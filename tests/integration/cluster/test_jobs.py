@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from state import RunStatus
 from tests.integration.cluster.hands import WORLD, Deployment
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers import wiring
-from workers.redis_link import QUEUE, encode_job
-from workers.worker import Pace
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.state import RunStatus
+from threadmark.workers import wiring
+from threadmark.workers.fleet.worker import Pace
+from threadmark.workers.redis.redis_link import QUEUE, encode_job
 
 RUN_ID = "01a22812-7193-7bcd-8304-da4549f015ef"
 

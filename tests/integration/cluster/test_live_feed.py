@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers.doorbell import LocalDoorbell
-from workers.feed import FLASH_COUNT_MAX, Flash
-from workers.redis_feed import RedisFeed
-from workers.redis_link import STIRS, Outage, flashes_key
-from workers.redis_publisher import FLASH_BYTES_MAX, STREAM_TTL_S
-from workers.redis_side import RedisSide, open_side
-from workers.redis_stirs import Stir, encode_stirs
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash
+from threadmark.workers.fleet.notifier import LocalDoorbell
+from threadmark.workers.redis.redis_events import Stir, encode_stirs
+from threadmark.workers.redis.redis_feed import RedisFeed
+from threadmark.workers.redis.redis_link import STIRS, Outage, flashes_key
+from threadmark.workers.redis.redis_publisher import FLASH_BYTES_MAX, STREAM_TTL_S
+from threadmark.workers.redis.redis_resources import RedisSide, open_side
 
 TENANT, RUN = "tenant-1", "01a22812-7193-7bcd-8304-da4549f015ef"
 KEY = flashes_key(TENANT, RUN)

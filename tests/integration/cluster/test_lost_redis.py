@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from state import RunStatus
 from tests.integration.cluster.hands import WORLD, Deployment
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers import wiring
-from workers.worker import Pace
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.state import RunStatus
+from threadmark.workers import wiring
+from threadmark.workers.fleet.worker import Pace
 
 FULL, BOUNDLESS = "1mb", "0"
 QUEUED_COUNT, RUNNING_COUNT, SLEEPING_COUNT = 20, 5, 5

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.doomed import Death
 from tests.crash.story import Plot, Told, tell
-from tests.daemon import unavailable
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster
+from tests.support.daemon import unavailable
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
 
 SKEWS = ("+120", "-120")
 STORY_COUNT = 4

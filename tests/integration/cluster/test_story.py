@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.cluster import Cluster
 from tests.crash.client import Client
 from tests.crash.story import Plot, Told, tell
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
+from tests.support.cluster import Cluster
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
 
 ONCE_EACH = {"lookup_order": 1, "check_policy": 1, "email_customer": 1, "refund": 1, "confirm": 1}
 DELAY_MS = 150

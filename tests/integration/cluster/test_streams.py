@@ -11,15 +11,15 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.schema import StreamPart
 
-from app.access import Scope
-from tests.api import make_key
-from tests.cluster import Cluster
-from tests.live import serve_live
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.running import TIMEOUT_S, Running, call, heard, said
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers.wiring import open_resources
+from tests.support.api import make_key
+from tests.support.cluster import Cluster
+from tests.support.live import serve_live
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.running import TIMEOUT_S, Running, call, heard, said
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.workers.wiring import open_resources
 
 MODES: list[Any] = ["values", "updates", "messages", "messages-tuple", "custom"]
 WORDS = [f"word-{number} " for number in range(12)]

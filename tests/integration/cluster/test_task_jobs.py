@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from state.tasks import NewTask, Task, TaskStatus, add_task, get_task
 from tests.integration.cluster.hands import WORLD, Deployment
-from tests.servers import PrivateRedis
-from tests.waiting import wait_until
-from workers.chore import ChoreContext
-from workers.redis_link import QUEUE, encode_job
-from workers.wiring import open_resources
+from tests.support.servers import PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, get_task
+from threadmark.workers.redis.redis_link import QUEUE, encode_job
+from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.wiring import open_resources
 
 #: No sweep comes while the test lasts.
 SLOW = {"THREADMARK_SWEEP_S": "600"}

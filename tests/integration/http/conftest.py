@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope
 
 
 @pytest.fixture

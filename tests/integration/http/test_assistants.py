@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from workers.agents import assistant_id_of
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.workers.agents.agent import assistant_id_of
 
 REFUND = assistant_id_of("refund")
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope, Token
-from app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE
-from app.access.ring import RECHECK_S
-from app.access.store import TOUCH_S, StoredKey, find_key, revoke_key
-from state import Database
-from tests.api import Api, open_api
-from tests.waiting import wait_until
+from tests.support.api import Api, open_api
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope, Token
+from threadmark.app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE
+from threadmark.app.access.key_store import TOUCH_S, StoredKey, find_key, revoke_key
+from threadmark.app.access.ring import RECHECK_S
+from threadmark.state import Database
 
 WRONG = [
     "",

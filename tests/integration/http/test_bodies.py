@@ -10,8 +10,8 @@ import pytest
 from litestar import post
 from litestar.params import JSONBody
 
-from app.access import Scope, needs
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope, needs
 
 LIMIT = 4_096
 

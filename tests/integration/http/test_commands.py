@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
-import state
-from app.access import Token
-from app.cli import main
-from app.serving import listen
+from threadmark import state
+from threadmark.app.access import Token
+from threadmark.app.cli import main
+from threadmark.app.server import listen
 
 Capture = pytest.CaptureFixture[str]
 

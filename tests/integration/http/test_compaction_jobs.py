@@ -9,12 +9,12 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.compacting import FACTS, POLICY
-from tests.running import Running, run_server
-from tests.waiting import wait_until
-from workers import compaction_job
+from tests.support.api import Api
+from tests.support.compacting import FACTS, POLICY
+from tests.support.running import Running, run_server
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.workers.tasks import compaction_job
 
 JOBS = "/admin/compaction-jobs"
 NOBODY = "01a22812-7193-7bcd-8304-da4549f015ef"

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api, open_api
-from tests.compacting import POLICY, compacted, long_thread
-from workers.agents import RegistryRefused
-from workers.settings import Settings
-from workers.wiring import open_resources
+from tests.support.api import Api, open_api
+from tests.support.compacting import POLICY, compacted, long_thread
+from threadmark.app.access import Scope
+from threadmark.workers.agents.agent import RegistryRefused
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 PRICES = '{"offline": {"input": "2.50", "output": "10"}}'
 CAPPED = """
-from compaction import Policy, SummariserKind
-from workers.agents import ChatAgent, Registry
-from workers.compaction_policy import CompactionPolicy
+from threadmark.compaction import Policy, SummariserKind
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
 
 policy = CompactionPolicy(summariser=SummariserKind.MODEL, policy=Policy(cost_max="0.5"))
 registry = Registry([ChatAgent(name="capped", compaction=policy)])

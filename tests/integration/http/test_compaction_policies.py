@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.compacting import POLICY, compacted, long_thread, receipt
+from tests.support.api import Api
+from tests.support.compacting import POLICY, compacted, long_thread, receipt
+from threadmark.app.access import Scope
 
 POLICIES = "/compaction-policies"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.compacting import POLICY, receipt
+from tests.support.api import Api
+from tests.support.compacting import POLICY, receipt
+from threadmark.app.access import Scope
 
 POLICIES = "/compaction-policies"
 

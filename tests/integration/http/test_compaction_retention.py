@@ -3,9 +3,9 @@
 import dataclasses
 from datetime import timedelta
 
-from tests.api import Api
-from tests.compacting import compacted, long_thread, receipt
-from workers.tidying import tidy
+from tests.support.api import Api
+from tests.support.compacting import compacted, long_thread, receipt
+from threadmark.workers.tasks.cleanup import tidy
 
 
 async def test_the_sweep_takes_the_words_of_old_ledgers(api: Api, admin: str) -> None:

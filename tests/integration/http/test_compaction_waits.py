@@ -2,10 +2,10 @@
 
 import pytest
 
-from app import compacting
-from state import bury, enrol
-from tests.api import Api
-from tests.compacting import POLICY, long_thread
+from tests.support.api import Api
+from tests.support.compacting import POLICY, long_thread
+from threadmark.app.runs import compaction_request
+from threadmark.state import bury, enrol
 
 LEASE_S = 600.0
 
@@ -14,7 +14,7 @@ async def test_a_server_without_a_worker_leaves_it_to_those_that_have_one(
     api: Api, admin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a worker lives the request waits for it; where none does, the server performs it itself."""
-    monkeypatch.setattr(compacting, "WAIT_S", 0.3)
+    monkeypatch.setattr(compaction_request, "WAIT_S", 0.3)
     thread_id = await long_thread(api, admin)
     path, body = f"/threads/{thread_id}/compactions", {"policy": POLICY, "wait": True}
     database = api.resources.database

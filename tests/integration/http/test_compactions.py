@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from state.tasks import list_tasks
-from tests.api import Api
-from tests.compacting import POLICY, compacted, long_thread, receipt
+from tests.support.api import Api
+from tests.support.compacting import POLICY, compacted, long_thread, receipt
+from threadmark.app.access import Scope
+from threadmark.state.tasks.tasks import list_tasks
 
 
 @pytest.fixture

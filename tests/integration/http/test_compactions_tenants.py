@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.compacting import FACTS, compacted, long_thread, receipt
+from tests.support.api import Api
+from tests.support.compacting import FACTS, compacted, long_thread, receipt
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 DIFF = {"before": "whole", "after": "whole"}

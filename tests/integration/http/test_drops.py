@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.api import Api
-from tests.compacting import FACTS, compacted, long_thread, receipt
+from tests.support.api import Api
+from tests.support.compacting import FACTS, compacted, long_thread, receipt
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from app.access import Scope
-from tests.api import open_api
+from tests.support.api import open_api
+from threadmark.app.access import Scope
 
 PACE = {"THREADMARK_LEASE_TTL_S": "4", "THREADMARK_HEARTBEAT_S": "1", "THREADMARK_SWEEP_S": "0.5"}
 

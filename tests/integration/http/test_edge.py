@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from app.access import Scope
-from app.edge.shield import SECURITY_HEADERS
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope
+from threadmark.app.edge.shield import SECURITY_HEADERS
 
 ORIGIN = "https://chat.example.com"
 

@@ -10,9 +10,9 @@ from litestar import get
 from litestar.params import FromPath, FromQuery
 from litestar.response import Stream
 
-from app.access import Scope, needs
-from app.errors import REFUSALS, refusal_of
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope, needs
+from threadmark.app.requests.errors import REFUSALS, refusal_of
 
 SECRET = "the-password-of-the-database"
 

@@ -16,14 +16,14 @@ import httpx
 import psycopg
 import pytest
 
-from app.access import Token, store
-from app.access.first_key import FIRST_KEY_FILE, make_first_key
-from app.access.store import every_key
-from app.migrating import migrate_all
-from state import Database
-from tests.api import Api
-from tests.waiting import wait_until
-from workers.settings import Settings
+from tests.support.api import Api
+from tests.support.waiting import wait_until
+from threadmark.app.access import Token, key_store
+from threadmark.app.access.first_key import FIRST_KEY_FILE, make_first_key
+from threadmark.app.access.key_store import every_key
+from threadmark.app.schema import migrate_all
+from threadmark.state import Database
+from threadmark.workers.settings.settings import Settings
 
 ENDED_S = 30.0
 
@@ -49,7 +49,7 @@ class Process:
 async def serving(data_dir: Path, line_count: int = 1) -> AsyncIterator[Process]:
     """`threadmark serve` over the directory, on any free port, once it has told this many lines."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app.cli", "serve", "--port", "0", "--data-dir", str(data_dir)),
+        *(sys.executable, "-m", "threadmark.app.cli", "serve", "--port", "0", "--data-dir", str(data_dir)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -179,7 +179,7 @@ async def test_first_keys_at_once_are_one_key(postgres_url: str, tmp_path: Path)
     for folder in folders:
         folder.mkdir()
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as holder:
-        holder.execute("SELECT pg_advisory_lock(%s)", (store._FIRST_KEY,))
+        holder.execute("SELECT pg_advisory_lock(%s)", (key_store._FIRST_KEY,))
         making = [
             asyncio.create_task(make_first_key(database, folder, datetime.now(UTC)))
             for database, folder in zip(databases, folders, strict=True)
@@ -190,7 +190,7 @@ async def test_first_keys_at_once_are_one_key(postgres_url: str, tmp_path: Path)
             return row is not None and row[0] == len(folders)
 
         await wait_until(both_wait, description="both to wait for their turn", timeout_s=30)
-        holder.execute("SELECT pg_advisory_unlock(%s)", (store._FIRST_KEY,))
+        holder.execute("SELECT pg_advisory_unlock(%s)", (key_store._FIRST_KEY,))
         made = await asyncio.gather(*making)
     keys = await databases[0].read(lambda connection: every_key(connection, None))
 

@@ -7,10 +7,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import Connection, update
 
-from app.access import Scope
-from app.access.key import DEFAULT_TENANT
-from state import beat, bury, enrol, find_run, tables
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.app.access.key import DEFAULT_TENANT
+from threadmark.state import beat, bury, enrol, find_run, tables
 
 AGENTS = '{"chat": "1"}'
 LOOPS = '[{"name": "sweep", "age_s": 0.5, "error_count": 3, "is_stale": false}]'

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope, Token
-from app.access.issue import OVERLAP_S
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope, Token
+from threadmark.app.access.issue import OVERLAP_S
 
 KEYS = "/admin/keys"
 

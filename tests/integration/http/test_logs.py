@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app import logs
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.app.operations import logs
 
 CANARY = "canary-7f3a"
 

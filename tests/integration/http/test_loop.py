@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api, open_api
-from tests.compacting import FACTS, POLICY
-from tests.loop_hold import measured
+from tests.support.api import Api, open_api
+from tests.support.compacting import FACTS, POLICY
+from tests.support.loop_hold import measured
+from threadmark.app.access import Scope
 
 #: Promised are 50 ms; the test leaves room for slower processors.
 HELD_MAX_S = 0.15

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 ITEM = {"namespace": ["users", "7"], "text": "likes tea"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
 
 KEYS = ("a') OR 1=1 --", "a.b", "$.x", "", "a\0", '"', "%", "tenant_id", "namespace")
 

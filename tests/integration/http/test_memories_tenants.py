@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 #: Every route with an id of memory's in it, and a body that it takes.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
-from memory import Draft, Recollection, Scope
-from tests.api import open_api
-from workers.memory_side import new_recollection
-from workers.settings import Settings
-from workers.wiring import now_utc
+from tests.support.api import open_api
+from threadmark.app.cli import main
+from threadmark.memory import Draft, Recollection, Scope
+from threadmark.workers.memory_resources import new_recollection
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import now_utc
 
 Capture = pytest.CaptureFixture[str]
 SCOPE = Scope(tenant_id="default", namespace=("users",))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.access import Scope
-from tests.api import Api, open_api
+from tests.support.api import Api, open_api
+from threadmark.app.access import Scope
 
 
 async def counted(api: Api, key: str) -> dict[tuple[str, str, str], float]:

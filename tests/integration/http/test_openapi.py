@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from litestar.routes import HTTPRoute
 
-from app.access import Scope, scope_needed
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope, scope_needed
 
 METHODS = {"get", "post", "put", "patch", "delete"}
 

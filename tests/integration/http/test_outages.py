@@ -8,11 +8,11 @@ import psycopg
 import pytest
 from sqlalchemy import Connection
 
-from app.access import Scope
-from db import Condition
-from tests.api import Api, open_api
-from tests.servers import PrivatePostgres
-from tests.waiting import wait_until
+from tests.support.api import Api, open_api
+from tests.support.servers import PrivatePostgres
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.db import Condition
 
 #: What the server itself sends, put into the mouth of a trigger: the way from there to the client is the real one.
 SQLSTATES = {

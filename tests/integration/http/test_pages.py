@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from app.pages import PAGE_SIZE_MAX
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
 
 KEYS = "/admin/keys"
 

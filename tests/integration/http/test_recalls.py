@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from app.access import Scope
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.service import Service
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
 
 DOG = "The dog is called Rex."
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.running import Running, run_server, said
+from tests.support.api import Api
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.running import Running, run_server, said
+from threadmark.app.access import Scope
 
 DAY_S = 24 * 3600
 BODY = b'{"assistant_id": "chat", "metadata": {"a": 1, "b": 2}}'
@@ -230,7 +230,7 @@ async def test_a_stream_is_streamed_again_once_its_run_is_over(paced: Running, m
 
 async def _tidy(api: Api) -> None:
     """What a worker does every now and then."""
-    from state import prune, purge_expired
+    from threadmark.state import prune, purge_expired
 
     now_us = api.resources.wired.now_us()
     await api.resources.database.write(lambda connection: purge_expired(connection, now_us, 100))

@@ -6,11 +6,11 @@ from unittest.mock import patch
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
-from tests.running import said
-from tests.waiting import wait_until
-from workers.agents import assistant_id_of
+from tests.support.api import Api
+from tests.support.running import said
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.workers.agents.agent import assistant_id_of
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 NEW_THREAD = "0b0c1e9a-3a7e-4d0b-9a52-1f2e3d4c5b6a"

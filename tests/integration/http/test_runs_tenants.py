@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 RUN: dict[str, Any] = {"assistant_id": "chat", "input": {"messages": "hi"}}

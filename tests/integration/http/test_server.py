@@ -19,13 +19,13 @@ from litestar import get, post
 from litestar.params import JSONBody
 from litestar.response import Stream
 
-from app import given
-from app.access import Scope, Token, needs
-from app.access.gate import FAILURES_PER_SOURCE
-from app.edge.drain import DRAIN_BYTES_MAX
-from app.serving import GRACE_S, CannotListen, listen, url_of
-from tests.live import Live, serve_live
-from tests.waiting import wait_until
+from tests.support.live import Live, serve_live
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope, Token, needs
+from threadmark.app.access.gate import FAILURES_PER_SOURCE
+from threadmark.app.edge.drain import DRAIN_BYTES_MAX
+from threadmark.app.requests import dependencies
+from threadmark.app.server import GRACE_S, CannotListen, listen, url_of
 
 LIMIT = 4_096
 SENT_BYTES_MAX = 64 * 2**20
@@ -38,7 +38,7 @@ def echo(data: JSONBody[dict[str, Any]]) -> int:
 
 
 @get("/stream", opt=needs(Scope.READ), sync_to_thread=False)
-def stream(resources: given.Resources) -> Stream:
+def stream(resources: dependencies.Resources) -> Stream:
     """Go on until the server is told to stop."""
 
     async def chunks() -> AsyncIterator[bytes]:

@@ -16,14 +16,14 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from app.access.first_key import FIRST_KEY_FILE
-from app.cli import main
-from app.migrating import migrate_all
-from db import is_sqlite, normal_url
-from tests.pgbouncer import PrivatePgBouncer
-from tests.servers import PrivatePostgres, PrivateRedis
-from tests.waiting import wait_until
-from workers.settings import Settings, SettingsRefused
+from tests.support.pgbouncer import PrivatePgBouncer
+from tests.support.servers import PrivatePostgres, PrivateRedis
+from tests.support.waiting import wait_until
+from threadmark.app.access.first_key import FIRST_KEY_FILE
+from threadmark.app.cli import main
+from threadmark.app.schema import migrate_all
+from threadmark.db import is_sqlite, normal_url
+from threadmark.workers.settings.settings import Settings, SettingsRefused
 
 START_S = 120.0
 STARTS = 3
@@ -33,7 +33,7 @@ STARTS = 3
 async def started(environment: dict[str, str]) -> AsyncIterator[asyncio.subprocess.Process]:
     """`threadmark serve`, as it comes up."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "app.cli", "serve"),
+        *(sys.executable, "-m", "threadmark.app.cli", "serve"),
         env={**os.environ, "PORT": "0", **environment},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from app.pages import PAGE_SIZE_MAX
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.app.listing.pages import PAGE_SIZE_MAX
 
 CALL = {"id": "c1", "name": "add", "args": {"a": 1, "b": 2}}
 RESULT = {"role": "tool", "content": "3", "tool_call_id": "c1"}

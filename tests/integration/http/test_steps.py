@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.service import Service
-from tests.waiting import wait_until
+from tests.support.service import Service
+from tests.support.waiting import wait_until
 
 #: How long the call takes that is killed in its middle; the test does not wait for it.
 LONG_MS = 60_000

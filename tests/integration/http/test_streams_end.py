@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from app.access import Scope
-from app.live import KEY_CHECK_S
-from tests.api import make_key
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.running import Running, call, contents, heard, run_server, said
-from tests.waiting import wait_until
+from tests.support.api import make_key
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.running import Running, call, contents, heard, run_server, said
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.app.runs.run_reader import KEY_CHECK_S
 
 READER_COUNT = 200
 REQUEST_COUNT = 50
@@ -154,8 +154,8 @@ async def test_a_second_reader_can_tie_the_run_to_itself(running: Running) -> No
 async def test_a_reader_whose_key_is_revoked_is_sent_away(running: Running, monkeypatch: Any) -> None:
     """Streams and waits are cut: one that ended in order would look like that of a run that is over. It goes on."""
     assert KEY_CHECK_S <= 10
-    monkeypatch.setattr("app.live.KEY_CHECK_S", 0.05)
-    monkeypatch.setattr("app.access.ring.RECHECK_S", 0.05)
+    monkeypatch.setattr("threadmark.app.runs.run_reader.KEY_CHECK_S", 0.05)
+    monkeypatch.setattr("threadmark.app.access.ring.RECHECK_S", 0.05)
     thread = await running.thread()
     run = await running.sdk.runs.create(thread, "refund", input=said(SLOW))
     path = f"/threads/{thread}/runs/{run['run_id']}"

@@ -9,7 +9,7 @@ import pytest
 from langgraph_sdk.errors import UnprocessableEntityError
 from langgraph_sdk.schema import StreamPart
 
-from tests.running import Running, call, contents, heard, parallel, run_server, said
+from tests.support.running import Running, call, contents, heard, parallel, run_server, said
 
 LOOK = call("lookup_order", order_id="o-1")
 TWO_CHECKS = [

@@ -10,9 +10,9 @@ import httpx
 import pytest
 from langgraph_sdk.schema import StreamPart
 
-from tests.paced_model import PacedModel, serve_paced_model
-from tests.running import Running, call, heard, run_server, said
-from tests.waiting import wait_until
+from tests.support.paced_model import PacedModel, serve_paced_model
+from tests.support.running import Running, call, heard, run_server, said
+from tests.support.waiting import wait_until
 
 MODES: list[Any] = ["values", "updates", "messages", "messages-tuple", "custom"]
 
@@ -52,7 +52,7 @@ async def some(stream: AsyncIterator[StreamPart], count: int) -> list[StreamPart
 @pytest.mark.parametrize("page_size", [1, 3, 256])
 async def test_after_any_event_the_rest_is_heard(running: Running, monkeypatch: Any, page_size: int) -> None:
     """A finished run with every kind of event: from each of its ids on, exactly what followed."""
-    monkeypatch.setattr("app.sse.tail.ENTRY_COUNT_MAX", page_size)
+    monkeypatch.setattr("threadmark.app.sse.event_tail.ENTRY_COUNT_MAX", page_size)
     thread = await running.thread()
     script = [call("lookup_order", order_id="o"), call("refund", order_id="o", amount_cents=1)]
     whole = await heard(
@@ -198,7 +198,7 @@ async def test_a_bad_id_is_refused(running: Running, bad: str) -> None:
 
 async def test_a_quiet_stream_says_that_it_is_there(paced: Running, model: PacedModel, monkeypatch: Any) -> None:
     """A comment now and then keeps proxies from closing it; readers skip comments."""
-    monkeypatch.setattr("app.live.HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("threadmark.app.runs.run_reader.HEARTBEAT_S", 0.01)
     thread = await paced.thread()
     async with (
         paced.http() as http,
@@ -217,7 +217,7 @@ async def test_a_quiet_stream_says_that_it_is_there(paced: Running, model: Paced
 
 async def test_a_wait_sends_blanks_before_its_answer(paced: Running, model: PacedModel, monkeypatch: Any) -> None:
     """The headers come at once, with where to go on; what follows the blanks is the one JSON document."""
-    monkeypatch.setattr("app.live.HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("threadmark.app.runs.run_reader.HEARTBEAT_S", 0.01)
     thread = await paced.thread()
     body = {"assistant_id": "chat", "input": said("hi")}
     async with paced.http() as http, http.stream("POST", f"/threads/{thread}/runs/wait", json=body) as answer:

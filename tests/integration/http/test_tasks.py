@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from state.claims import enrol
-from state.entry import Failure
-from state.task_claims import HeldTask, claim_tasks, fail_task
-from state.tasks import NewTask, Task, add_task
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
+from threadmark.state.entries.entry import Failure
+from threadmark.state.runs.claims import enrol
+from threadmark.state.tasks.task_claims import HeldTask, claim_tasks, fail_task
+from threadmark.state.tasks.tasks import NewTask, Task, add_task
 
 TASKS = "/admin/tasks"
 NOBODY = "01a22812-7193-7bcd-8304-da4549f015ef"

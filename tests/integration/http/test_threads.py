@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
 
 THREAD = "0b0c1e9a-3a7e-4d0b-9a52-1f2e3d4c5b6a"
 NOWHERE = "00000000-0000-4000-8000-000000000000"

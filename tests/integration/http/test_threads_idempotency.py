@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.api import Api
+from tests.support.api import Api
+from threadmark.app.access import Scope
 
 Call = Callable[..., Awaitable[Any]]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.access import Scope
-from tests.service import Service
+from tests.support.service import Service
+from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 RESOLUTION = {"outcome": "did_not_happen"}

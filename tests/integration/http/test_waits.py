@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.access import Scope
-from tests.asking import PARALLEL, ask, done, settled, waits
-from tests.service import Service
+from tests.support.asking import PARALLEL, ask, done, settled, waits
+from tests.support.service import Service
+from threadmark.app.access import Scope
 
 TRACE_PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from state import migrate, open_engine
 from tests.conformance.store import Store
+from threadmark.state import migrate, open_engine
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from state import ToolReturned
-from tests.factories import Reply
 from tests.integration.state.stage import Stage
-from tests.waiting import wait_until
-from workers.tools import Effect, Tool, ToolContext, tool
-from workers.turn import Turn
+from tests.support.factories import Reply
+from tests.support.waiting import wait_until
+from threadmark.state import ToolReturned
+from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.turn.turn import Turn
 
 __all__ = ["DONE", "Slow", "cancelled_run", "interrupted", "parallel", "quick"]
 

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from state import Database, Journal
-from state.append import Append
 from tests.integration.state.stage import Stage
-from workers.desk import Desk
-from workers.models import ModelReply, ModelRequest
-from workers.tools import Tool
+from threadmark.state import Database, Journal
+from threadmark.state.append.append_batch import Append
+from threadmark.workers.agents.tools import Tool
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models import ModelReply, ModelRequest
 
 __all__ = ["Death", "Fate", "mortal"]
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from examples.refund import refund_agent
-from examples.refund.effects import EFFECTS_FILE
-from state import ModelReplied, Run, RunStatus, StepKey, ToolReturned, idempotency_key_of
-from tests.factories import Reply
 from tests.integration.state.mortality import Death, Fate
 from tests.integration.state.stage import Stage
+from tests.support.factories import Reply
+from threadmark.examples.refund import refund_agent
+from threadmark.examples.refund.effects import EFFECTS_FILE
+from threadmark.state import ModelReplied, Run, RunStatus, StepKey, ToolReturned, idempotency_key_of
 
 __all__ = ["STORY", "TOOLS", "Outcome", "play_story"]
 

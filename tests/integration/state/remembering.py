@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from memory import Answers, Question, Recollection
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
-from tests.memory_house import house
-from workers.agents import Registry
-from workers.forgetting import JournalCopies
-from workers.memory_policy import MemoryPolicy
-from workers.tools import Tool
+from tests.support.factories import Reply
+from tests.support.memory_house import house
+from threadmark.memory import Answers, Question, Recollection
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.agents.tools import Tool
+from threadmark.workers.tasks.journal_erasure import JournalCopies
 
 __all__ = ["Counted", "remembering"]
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from state import (
+from tests.conformance.store import Store
+from threadmark.state import (
     SETTLED,
     Folds,
     RunStatus,
@@ -18,8 +19,7 @@ from state import (
     list_waits,
     visible,
 )
-from tests.conformance.store import Store
-from workers.models import to_openai
+from threadmark.workers.models import to_openai
 
 __all__ = ["Rules"]
 

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from state import (
+from tests.conformance.store import Store
+from tests.support.factories import TENANT, Reply, ScriptedModel, an_offer
+from threadmark.state import (
     Answer,
     CancelAction,
     Claim,
@@ -25,15 +27,13 @@ from state import (
     resolve_doubt,
     visible,
 )
-from tests.conformance.store import Store
-from tests.factories import TENANT, Reply, ScriptedModel, an_offer
-from workers.agents import ChatAgent, Limits, Registry
-from workers.desk import Desk
-from workers.feed_local import LocalFeed
-from workers.models import check_call_results
-from workers.models.prompt import to_openai
-from workers.tools import Tool
-from workers.turn import Turn
+from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
+from threadmark.workers.agents.tools import Tool
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.models import check_call_results
+from threadmark.workers.models.prompt import to_openai
+from threadmark.workers.turn.turn import Turn
 
 __all__ = ["Clock", "Stage", "open_stage"]
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from state import FileLocks, RunStatus, list_workers, open_engine
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.stage import Clock, open_stage
-from tests.waiting import wait_until
-from workers.lease import Lease
-from workers.tools import Effect, tool
-from workers.worker import Pace, Worker
+from tests.support.factories import Reply
+from tests.support.waiting import wait_until
+from threadmark.state import FileLocks, RunStatus, list_workers, open_engine
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.worker import Pace, Worker
 
 CALLING = [Reply("I act.", [("act", {})]), Reply("All done.")]
 TWO_MINUTES = timedelta(minutes=2)

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from memory import TURN, Forget, Scope, Selector, Trust, Unavailable
-from state import CancelAction, RunRequest
-from state.tasks import Task, list_tasks
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply, human
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
-from workers.extracting import EXTRACT_MEMORY, PIECE_LENGTH, ExtractionIncomplete, extractor_of
-from workers.memory_policy import MemoryPolicy
-from workers.models.errors import ModelUnavailable
+from tests.support.factories import TENANT, Reply, human
+from threadmark.memory import TURN, Forget, Scope, Selector, Trust, Unavailable
+from threadmark.state import CancelAction, RunRequest
+from threadmark.state.tasks.tasks import Task, list_tasks
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.models.errors import ModelUnavailable
+from threadmark.workers.tasks.memory_extraction import EXTRACT_MEMORY, PIECE_LENGTH, ExtractionIncomplete, extractor_of
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 LINES = "Hello.\nuser.city = Lisbon\nremember: The dog is called Rex."

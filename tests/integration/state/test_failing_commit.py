@@ -8,8 +8,8 @@ from typing import ClassVar
 import pytest
 from sqlalchemy import Connection
 
-from db import Condition
-from state import Database, DatabaseAway
+from threadmark.db import Condition
+from threadmark.state import Database, DatabaseAway
 
 
 class Refusing(sqlite3.Connection):

@@ -4,16 +4,16 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from memory import Forget, Scope, Selector
-from state import Recalled, Run, RunRequest
-from state.erasure import holders
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply, human
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
-from tests.waiting import wait_until
-from workers.erased import ERASED
-from workers.models import ModelReply, ModelRequest
+from tests.support.factories import TENANT, Reply, human
+from tests.support.waiting import wait_until
+from threadmark.memory import Forget, Scope, Selector
+from threadmark.state import Recalled, Run, RunRequest
+from threadmark.state.threads.erasure import holders
+from threadmark.workers.models import ModelReply, ModelRequest
+from threadmark.workers.tasks.erased_json import ERASED
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 SECRET = "The code of the safe is XYZZY-123."

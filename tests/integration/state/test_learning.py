@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from compaction import CompactionService, migrate
-from state import open_engine
-from state.tasks import Task, list_tasks
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply
 from tests.integration.state.stage import Stage, open_stage
-from workers.agents import Registry
-from workers.chore import ChoreContext
-from workers.compaction_policy import CompactionPolicy
-from workers.learning import ANALYSE_THREAD, analyse_thread
+from tests.support.factories import TENANT, Reply
+from threadmark.compaction import CompactionService, migrate
+from threadmark.state import open_engine
+from threadmark.state.tasks.tasks import Task, list_tasks
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
+from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thread
 
 
 @pytest.fixture

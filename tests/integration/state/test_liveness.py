@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from state import AdvisoryLocks, enrol, fallen_locks, migrate, open_engine, session_locks
+from threadmark.state import AdvisoryLocks, enrol, migrate, open_engine
+from threadmark.state.runs import fallen_locks, session_locks
 
 WORKER = "worker-1"
 

@@ -15,7 +15,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from state import (
+from tests.conformance.store import Store
+from tests.integration.state.mortality import Death, Fate, mortal
+from tests.integration.state.rules import Rules
+from tests.integration.state.stage import Clock, Stage
+from tests.integration.state.world import LETTERS, Obedient, World
+from tests.support.factories import TENANT, an_offer, human
+from threadmark.state import (
     SETTLED,
     CancelAction,
     Multitask,
@@ -38,15 +44,9 @@ from state import (
     update_state,
     visible,
 )
-from tests.conformance.store import Store
-from tests.factories import TENANT, an_offer, human
-from tests.integration.state.mortality import Death, Fate, mortal
-from tests.integration.state.rules import Rules
-from tests.integration.state.stage import Clock, Stage
-from tests.integration.state.world import LETTERS, Obedient, World
-from workers.agents import ChatAgent, Limits, Registry
-from workers.desk import Desk
-from workers.feed_local import LocalFeed
+from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.services import Desk
 
 T = TypeVar("T")
 LETTER = st.sampled_from(sorted(LETTERS))

@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, text
 
-from db import Limits
-from state import Database, DatabaseAway, migrate, open_engine
-from tests.servers import PrivatePostgres
-from tests.waiting import wait_until
+from tests.support.servers import PrivatePostgres
+from tests.support.waiting import wait_until
+from threadmark.db import Limits
+from threadmark.state import Database, DatabaseAway, migrate, open_engine
 
 LOCK_TIMEOUT_MS = 200
 IMPATIENT = Limits(request_s=0.3)
@@ -30,7 +30,7 @@ def postgres() -> Iterator[PrivatePostgres]:
 @pytest.fixture
 def url(postgres: PrivatePostgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """An empty database with two notes; nobody waits long for a lock."""
-    monkeypatch.setattr("db.postgresql.LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
+    monkeypatch.setattr("threadmark.db.postgresql.LOCK_TIMEOUT_MS", LOCK_TIMEOUT_MS)
     with postgres.fresh_database() as url:
         engine = open_engine(url, write=True)
         migrate(engine)

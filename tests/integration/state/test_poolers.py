@@ -5,14 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from app.cli import main
-from app.migrating import migrate_all
-from state import AdvisoryLocks, RunStatus, SessionsNotKept, accept, find_run, open_engine, refuse_transaction_pooling
-from tests.factories import TENANT, an_offer
-from tests.pgbouncer import Mode, PrivatePgBouncer
-from tests.waiting import wait_until
-from workers.settings import Settings
-from workers.wiring import open_resources
+from tests.support.factories import TENANT, an_offer
+from tests.support.pgbouncer import Mode, PrivatePgBouncer
+from tests.support.waiting import wait_until
+from threadmark.app.cli import main
+from threadmark.app.schema import migrate_all
+from threadmark.state import (
+    AdvisoryLocks,
+    RunStatus,
+    SessionsNotKept,
+    accept,
+    find_run,
+    open_engine,
+    refuse_transaction_pooling,
+)
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 SENTENCE = "does not keep sessions"
 #: Those that keep none.

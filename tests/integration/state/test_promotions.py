@@ -6,18 +6,18 @@ from typing import Any
 
 from sqlalchemy import select
 
-from compaction import PROMOTE, CompactionService, DropFilter, Order, Policy, migrate
-from compaction.tables import METADATA
-from memory import Scope, Traces
-from state import open_engine
-from state.tasks import list_tasks
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
-from workers.forgetting import JournalCopies
-from workers.memory_policy import MemoryPolicy
-from workers.promoting import promote
+from tests.support.factories import TENANT, Reply
+from threadmark.compaction import PROMOTE, CompactionService, DropFilter, Order, Policy, migrate
+from threadmark.compaction.tables import METADATA
+from threadmark.memory import Scope, Traces
+from threadmark.state import open_engine
+from threadmark.state.tasks.tasks import list_tasks
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.tasks.journal_erasure import JournalCopies
+from threadmark.workers.tasks.promotion import promote
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 REPLIES = [Reply("Here is what I found about the matter, and it is of no great use. " * 12)] * 30

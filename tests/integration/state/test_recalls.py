@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from memory import Change, Scope
-from state import ModelReplied, Run, RunRequest, RunStarted, lineage_seeing, visible
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply, an_offer
 from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage
-from workers.messages import text_of
-from workers.recalls import ToldRecall, recalls_of
+from tests.support.factories import TENANT, Reply, an_offer
+from threadmark.memory import Change, Scope
+from threadmark.state import ModelReplied, Run, RunRequest, RunStarted, lineage_seeing, visible
+from threadmark.workers.turn.messages import text_of
+from threadmark.workers.turn.recall_history import ToldRecall, recalls_of
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 

@@ -12,15 +12,15 @@ import psycopg
 import pytest
 from sqlalchemy import Connection, make_url, text
 
-from app.access import Scope
-from db import Condition, Limits
-from memory import Database as MemoryDatabase
-from memory import Unavailable
-from state import Database, DatabaseAway, OutcomeUnknown, migrate, open_engine
-from tests.api import open_api
-from tests.silent_proxy import SilentProxy
-from tests.waiting import wait_until
-from workers.lease import Lease, WriterStalled
+from tests.support.api import open_api
+from tests.support.silent_proxy import SilentProxy
+from tests.support.waiting import wait_until
+from threadmark.app.access import Scope
+from threadmark.db import Condition, Limits
+from threadmark.memory import Database as MemoryDatabase
+from threadmark.memory import Unavailable
+from threadmark.state import Database, DatabaseAway, OutcomeUnknown, migrate, open_engine
+from threadmark.workers.fleet.lease import Lease, WriterStalled
 
 #: Short, so that the tests are; the order of the limits is that of the defaults.
 LIMITS = Limits(turn_write_s=1.5, write_s=1.5, read_s=1.5, lease_s=1.5, liveness_s=1.5, request_s=6.0, connect_s=2)

@@ -11,14 +11,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from state import RunRequest, RunStatus
 from tests.conformance.store import Store
-from tests.factories import Reply, human
 from tests.integration.state.mortality import Death, Fate, mortal
 from tests.integration.state.stage import Stage, open_stage
-from workers.otel import OtelTracer
-from workers.spans import trace_id_of
-from workers.tools import Effect, NonRetryable, Tool, tool
+from tests.support.factories import Reply, human
+from threadmark.state import RunRequest, RunStatus
+from threadmark.workers.agents.tools import Effect, NonRetryable, Tool, tool
+from threadmark.workers.telemetry.otel import OtelTracer
+from threadmark.workers.telemetry.spans import trace_id_of
 
 CALLING = [Reply("I act.", [("act", {})]), Reply("All done.")]
 POINT_COUNT_MAX = 100

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store
+from tests.integration.state.stage import Stage, open_stage
+from tests.support.factories import Reply, an_offer, human
+from threadmark.state import (
     CancelAction,
     Fork,
     ModelReplied,
@@ -22,10 +25,7 @@ from state import (
     read_history,
     update_state,
 )
-from tests.conformance.store import Store
-from tests.factories import Reply, an_offer, human
-from tests.integration.state.stage import Stage, open_stage
-from workers.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
 
 DONE = Reply("All done.")
 PAYING = [Reply("I will pay.", [("pay", {"cents": 10})]), Reply("And again.", [("pay", {"cents": 20})]), DONE]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from compaction import CompactionService, CompactionStatus, Order, Policy, SummariserKind, Trigger, migrate
-from state import ModelReplied, Run, StateUpdated, Update, ViewChanged, open_engine, update_state
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply, human
 from tests.integration.state.stage import Stage, open_stage
-from workers.agents import Registry
-from workers.compaction_policy import CompactionPolicy
+from tests.support.factories import TENANT, Reply, human
+from threadmark.compaction import CompactionService, CompactionStatus, Order, Policy, SummariserKind, Trigger, migrate
+from threadmark.state import ModelReplied, Run, StateUpdated, Update, ViewChanged, open_engine, update_state
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
 KEPT = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)

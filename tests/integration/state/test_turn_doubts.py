@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from state import RunStatus, ThreadStatus, ToolReturned
 from tests.conformance.store import Store
 from tests.integration.state.interrupting import Slow, interrupted, parallel
 from tests.integration.state.stage import open_stage
-from workers.tools import Effect, ToolContext, tool
+from threadmark.state import RunStatus, ThreadStatus, ToolReturned
+from threadmark.workers.agents.tools import Effect, ToolContext, tool
 
 
 async def test_a_once_step_that_was_released_in_the_middle_is_in_doubt(store: Store, tmp_path: Path) -> None:

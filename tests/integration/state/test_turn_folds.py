@@ -4,11 +4,11 @@ import asyncio
 from dataclasses import replace
 from pathlib import Path
 
-from state import Journal, Run
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
-from workers.tools import Effect, tool
+from tests.support.factories import Reply
+from threadmark.state import Journal, Run
+from threadmark.workers.agents.tools import Effect, tool
 
 ACTING = Reply("I act.", [("act", {})])
 DONE = Reply("All done.")

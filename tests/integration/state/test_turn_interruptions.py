@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from state import CancelAction, ModelReplied, RolledBack, RunStatus, StepIntended, ThreadStatus, ToolReturned
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.interrupting import DONE, Slow, cancelled_run, interrupted, parallel, quick
 from tests.integration.state.stage import open_stage
-from workers.tools import Effect, tool
-from workers.turn import Turn
+from tests.support.factories import Reply
+from threadmark.state import CancelAction, ModelReplied, RolledBack, RunStatus, StepIntended, ThreadStatus, ToolReturned
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.turn.turn import Turn
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_a_rolled_back_run_leaves_the_thread_as_it_was(store: Store, tmp_p
 
 async def test_the_thread_of_a_deleted_run_is_let_go(store: Store, tmp_path: Path) -> None:
     """The worker is told that the thread is gone, stops its tool, and writes nothing (C62)."""
-    from state import delete_thread
+    from threadmark.state import delete_thread
 
     slow = Slow(Effect.PURE)
     async with open_stage(store, tmp_path, parallel("slow"), [slow.tool]) as stage:

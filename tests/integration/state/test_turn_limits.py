@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from state import ModelReplied, RunStatus, ToolReturned, Usage
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.stage import Clock, open_stage
-from workers.effects import RESULT_BYTES_MAX
-from workers.tools import Effect, RetryPolicy, tool
+from tests.support.factories import Reply
+from threadmark.state import ModelReplied, RunStatus, ToolReturned, Usage
+from threadmark.workers.agents.tools import Effect, RetryPolicy, tool
+from threadmark.workers.turn.step_execution import RESULT_BYTES_MAX
 
 DONE = Reply("All done.")
 CALLING = [Reply("Let me see.", [("act", {})]), DONE]

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from compaction import CompactionService, CompactionStatus, Policy, migrate
-from state import open_engine
-from state.task_claims import HeldTask
-from state.tasks import Task, list_tasks
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply
 from tests.integration.state.stage import Stage, open_stage
-from workers.agents import Registry
-from workers.chore import ChoreContext
-from workers.compacting_later import COMPACT_IF_DUE, compact_if_due
-from workers.compaction_policy import CompactionPolicy
-from workers.tools import NonRetryable
+from tests.support.factories import TENANT, Reply
+from threadmark.compaction import CompactionService, CompactionStatus, Policy, migrate
+from threadmark.state import open_engine
+from threadmark.state.tasks.task_claims import HeldTask
+from threadmark.state.tasks.tasks import Task, list_tasks
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.compaction_policy import CompactionPolicy
+from threadmark.workers.agents.tools import NonRetryable
+from threadmark.workers.tasks.compaction_triggers import COMPACT_IF_DUE, compact_if_due
+from threadmark.workers.tasks.task_context import ChoreContext
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
 KEPT = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from memory import NOTICE, Draft, Origin, Question, Scope, Trust, Unavailable
-from state import ModelReplied, Recalled, RunSettled, RunStatus, kind_of
 from tests.conformance.store import Store
-from tests.factories import TENANT, Reply
-from tests.hostile_notes import INJECTIONS
 from tests.integration.state.mortality import Death, Fate, mortal
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
-from workers.memory_policy import MemoryPolicy
-from workers.tools import Effect, tool
+from tests.support.factories import TENANT, Reply
+from tests.support.hostile_notes import INJECTIONS
+from threadmark.memory import NOTICE, Draft, Origin, Question, Scope, Trust, Unavailable
+from threadmark.state import ModelReplied, Recalled, RunSettled, RunStatus, kind_of
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.agents.tools import Effect, tool
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 DOG = "The dog is called Rex."

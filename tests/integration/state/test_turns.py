@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store
+from tests.integration.state.stage import open_stage
+from tests.support.factories import Reply
+from tests.support.waiting import wait_until
+from threadmark.state import (
     Failure,
     ModelReplied,
     ParkReason,
@@ -19,12 +23,8 @@ from state import (
     TurnStarted,
     kind_of,
 )
-from tests.conformance.store import Store
-from tests.factories import Reply
-from tests.integration.state.stage import open_stage
-from tests.waiting import wait_until
-from workers.models.errors import ModelRefused, ModelUnavailable
-from workers.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.workers.models.errors import ModelRefused, ModelUnavailable
 
 DONE = Reply("All done.")
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from state import FileLocks, Folded, Run, RunStatus, Thread, open_engine
 from tests.conformance.store import Store
-from tests.factories import Reply
 from tests.integration.state.stage import Stage, open_stage
-from tests.waiting import wait_until
-from workers.lease import Lease
-from workers.tools import Effect, ToolContext, tool
-from workers.worker import Pace, Worker
+from tests.support.factories import Reply
+from tests.support.waiting import wait_until
+from threadmark.state import FileLocks, Folded, Run, RunStatus, Thread, open_engine
+from threadmark.workers.agents.tools import Effect, ToolContext, tool
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.worker import Pace, Worker
 
 DONE = Reply("All done.")
 CALLING = [Reply("I act.", [("act", {})]), DONE]

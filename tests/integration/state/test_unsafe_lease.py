@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from state import (
+from tests.conformance.store import Store
+from tests.integration.state.stage import open_stage
+from tests.integration.state.test_two_workers import settled, working
+from tests.support.factories import Reply
+from tests.support.waiting import wait_until
+from threadmark.state import (
     FileLocks,
     Folded,
     ParkReason,
@@ -18,17 +23,12 @@ from state import (
     open_engine,
     redrive,
 )
-from tests.conformance.store import Store
-from tests.factories import Reply
-from tests.integration.state.stage import open_stage
-from tests.integration.state.test_two_workers import settled, working
-from tests.waiting import wait_until
-from workers import breaks
-from workers.breaks import BREAK_COUNT_MAX
-from workers.lease import Lease
-from workers.tools import Effect, tool
-from workers.turn import Turn
-from workers.worker import Pace, Worker
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.worker import Pace, Worker
+from threadmark.workers.turn import turn_failures
+from threadmark.workers.turn.turn import Turn
+from threadmark.workers.turn.turn_failures import BREAK_COUNT_MAX
 
 DONE = Reply("All done.")
 CALLING = [Reply("I act.", [("act", {})]), DONE]
@@ -111,7 +111,7 @@ async def test_a_run_whose_turns_break_off_is_not_tried_for_ever(
 
     It is settled as such where it can be; where even that breaks off it waits, whole, and an operator re-drives it.
     """
-    monkeypatch.setattr(breaks, "FIRST_REST_S", 0.001)
+    monkeypatch.setattr(turn_failures, "FIRST_REST_S", 0.001)
     defects = [RuntimeError(f"defect {number}") for number in range(100)]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:

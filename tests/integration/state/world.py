@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from state import ToolCall
-from tests.factories import USAGE, ScriptedModel
-from workers.models import ModelReply, ModelRequest, to_openai
-from workers.tools import Effect, Tool, ToolContext, tool
+from tests.support.factories import USAGE, ScriptedModel
+from threadmark.state import ToolCall
+from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.models import ModelReply, ModelRequest, to_openai
 
 __all__ = ["LETTERS", "Obedient", "World"]
 

@@ -5,9 +5,9 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from state import get_thread, label_thread
 from tests.conformance.store import Store
-from tests.factories import TENANT
+from tests.support.factories import TENANT
+from threadmark.state import get_thread, label_thread
 
 __all__ = ["count_up"]
 

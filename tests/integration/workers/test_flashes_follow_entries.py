@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from state import LeaseLost, TurnStarted, migrate, open_engine
 from tests.conformance.store import ROUTES, WORKER, Store
-from tests.factories import TENANT, ScriptedModel
-from workers.agents import ChatAgent, Registry
-from workers.desk import Desk
-from workers.feed_local import LocalFeed
-from workers.turn_journal import TurnJournal
+from tests.support.factories import TENANT, ScriptedModel
+from threadmark.state import LeaseLost, TurnStarted, migrate, open_engine
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.fleet.services import Desk
+from threadmark.workers.turn.turn_journal import TurnJournal
 
 
 @pytest.fixture

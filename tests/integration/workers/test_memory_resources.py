@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from app.migrating import migrate_all, migrate_for_start
-from memory import Draft, Forget, Question, Recollection, Scope, Unavailable, Which, migrate
-from tests.api import Hands
-from tests.waiting import wait_until
-from workers import memory_side
-from workers.memory_side import MemorySide, migrate_memory, new_recollection, open_memory
-from workers.settings import Settings
-from workers.wiring import open_resources
+from tests.support.api import Hands
+from tests.support.waiting import wait_until
+from threadmark.app.schema import migrate_all, migrate_for_start
+from threadmark.memory import Draft, Forget, Question, Recollection, Scope, Unavailable, Which, migrate
+from threadmark.workers import memory_resources
+from threadmark.workers.memory_resources import MemorySide, migrate_memory, new_recollection, open_memory
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import open_resources
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 SCOPE = Scope(tenant_id="acme", namespace=("users", "7"))
@@ -28,7 +28,7 @@ def now() -> datetime:
 @pytest.fixture(autouse=True)
 def quick_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds of upkeep follow each other at once."""
-    monkeypatch.setattr(memory_side, "KEEP_S", 0.02)
+    monkeypatch.setattr(memory_resources, "KEEP_S", 0.02)
 
 
 def settings_of(folder: Path, **more: str) -> Settings:
@@ -181,7 +181,7 @@ async def test_nothing_is_loaded_before_it_is_used(tmp_path: Path) -> None:
 
 async def test_what_expires_is_swept_while_the_process_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S41: nobody has to ask for it, or to start anything anew; what has time left stays."""
-    monkeypatch.setattr(memory_side, "SWEEP_EVERY_S", 0.0)
+    monkeypatch.setattr(memory_resources, "SWEEP_EVERY_S", 0.0)
     settings, hands = settings_of(tmp_path), Hands(began_at=NOW)
     migrate_memory(settings)
     async with open_memory(settings, hands.now) as side:

@@ -2,12 +2,22 @@
 
 from pathlib import Path
 
-from state import Message, Offer, RunRequest, RunStatus, StepFailed, StepIntended, ToolReturned, accept, get_run
-from tests.waiting import wait_until
-from workers.agents import ChatAgent, Registry
-from workers.settings import Settings
-from workers.tools import Effect, RetryAfter, RetryPolicy, ToolContext, tool
-from workers.wiring import migrate_state, open_resources
+from tests.support.waiting import wait_until
+from threadmark.state import (
+    Message,
+    Offer,
+    RunRequest,
+    RunStatus,
+    StepFailed,
+    StepIntended,
+    ToolReturned,
+    accept,
+    get_run,
+)
+from threadmark.workers.agents.agent import ChatAgent, Registry
+from threadmark.workers.agents.tools import Effect, RetryAfter, RetryPolicy, ToolContext, tool
+from threadmark.workers.settings.settings import Settings
+from threadmark.workers.wiring import migrate_state, open_resources
 
 ATTEMPTS: list[int] = []
 FAILURE_COUNT = 2

@@ -9,21 +9,17 @@ from typing import Any
 
 import pytest
 
-from state import (
-    FileLocks,
-    migrate,
-    open_engine,
-)
-from state.tasks import NewTask, Task, TaskStatus, add_task, cancel_task, get_task, list_tasks
 from tests.conformance.store import Store
-from tests.factories import TENANT
 from tests.integration.state.stage import Stage, open_stage
-from tests.waiting import wait_until
-from workers.chore import ChoreContext, Handler
-from workers.chores import Chores
-from workers.lease import Lease
-from workers.tools import NonRetryable, RetryAfter
-from workers.worker import Pace, Worker
+from tests.support.factories import TENANT
+from tests.support.waiting import wait_until
+from threadmark.state import FileLocks, migrate, open_engine
+from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, cancel_task, get_task, list_tasks
+from threadmark.workers.agents.tools import NonRetryable, RetryAfter
+from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.worker import Pace, Worker
+from threadmark.workers.tasks.task_context import ChoreContext, Handler
+from threadmark.workers.tasks.task_runner import Chores
 
 NEVER_S = 3_600.0
 

@@ -1,0 +1,1 @@
+"""Listings over HTTP: cursors, pages, query parameters, preconditions."""

@@ -1,0 +1,1 @@
+"""One request and its answer: JSON, errors, idempotency keys, dependencies of handlers."""

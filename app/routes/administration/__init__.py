@@ -1,0 +1,1 @@
+"""Routes of keys, tasks, the fleet, verification and the service itself."""

@@ -1,0 +1,1 @@
+"""Routes of compactions, their jobs and policies, views, and dropped units."""

@@ -1,0 +1,1 @@
+"""Routes of assistants, threads, runs, steps, waits and states."""

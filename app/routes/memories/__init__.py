@@ -1,0 +1,1 @@
+"""Routes of memories, recalls and the store."""

@@ -1,0 +1,1 @@
+"""Runs over HTTP: admission, start, cancellation, outcome, readers, and updates of a thread's state."""

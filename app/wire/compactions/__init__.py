@@ -1,0 +1,1 @@
+"""JSON shapes of compactions, their jobs and policies, views, and dropped units."""

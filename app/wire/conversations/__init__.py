@@ -1,0 +1,1 @@
+"""JSON shapes of assistants, threads, runs, steps, events, messages and waits."""

@@ -1,0 +1,1 @@
+"""JSON shapes of memories, and of requests about them."""

@@ -1,0 +1,1 @@
+"""What compactions took away: searched, listed, expanded, restored, and the log of such recalls."""

@@ -1,0 +1,1 @@
+"""Erasure and retention of words in ledgers, summaries and caches."""

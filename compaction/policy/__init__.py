@@ -1,0 +1,1 @@
+"""What bounds a compaction: policies, named policies, money, paid replies, the breaker."""

@@ -1,0 +1,1 @@
+"""One compaction: plan, draft, proposal, commit, and what it promotes to memory."""

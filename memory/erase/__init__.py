@@ -1,0 +1,1 @@
+"""Erasing memories: jobs, what they remove, and copies in other stores."""

@@ -1,0 +1,1 @@
+"""Vector indexes: the port, its implementations, the indexer that keeps them up to date, and rebuilds."""

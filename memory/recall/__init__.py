@@ -1,0 +1,1 @@
+"""Answering a question: candidates, the admissibility filter, ranking, the token budget, the block for the prompt."""

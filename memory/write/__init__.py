@@ -1,0 +1,1 @@
+"""Writing memory: preparation, new assertions, revisions, quarantine, extraction, keyed items."""

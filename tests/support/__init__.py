@@ -1,0 +1,1 @@
+"""What tests share: private servers, services, clients, stories, and other help. No test lives here."""

@@ -1,0 +1,1 @@
+"""What authors of agents import: agents, tools, policies, and the tools over memory and dropped units."""

@@ -1,0 +1,1 @@
+"""The worker process: claims, lease, notifications, the live feed, statistics."""

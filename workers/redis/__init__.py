@@ -1,0 +1,1 @@
+"""Notifications, live feed and arq jobs over Redis."""

@@ -1,0 +1,1 @@
+"""Settings: environment variables, how their values are read, and the frozen result."""

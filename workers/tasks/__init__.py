@@ -1,0 +1,1 @@
+"""Background tasks: the runner, and what each kind of task does."""

@@ -1,0 +1,1 @@
+"""Traces of runs: spans from journals, and the exporter."""
