@@ -13,7 +13,7 @@ from threadmark.app.access import Caller, Gate, KeyRing, check_declared
 from threadmark.app.access.key_store import cursor_secret
 from threadmark.app.access.token_buckets import Buckets
 from threadmark.app.edge import Cors, Drain, Shield, Trace
-from threadmark.app.listing.cursors import Sealer
+from threadmark.app.listing.cursors import CursorSigner
 from threadmark.app.listing.parameters import learn_parameters, refuse_unknown
 from threadmark.app.operations.loop_metrics import LoopMetrics
 from threadmark.app.operations.metrics import HttpMetrics, RedisMetrics
@@ -59,7 +59,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:
-        app.state.sealer = Sealer(await when_reachable(lambda: resources.database.read(cursor_secret)))
+        app.state.signer = CursorSigner(await when_reachable(lambda: resources.database.read(cursor_secret)))
         yield
         await ring.close()
 
@@ -96,7 +96,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             "caller": Provide(_caller, sync_to_thread=False),
             "keys": Provide(lambda: ring, sync_to_thread=False),
             "resources": Provide(lambda: resources, sync_to_thread=False),
-            "sealer": Provide(_sealer, sync_to_thread=False),
+            "signer": Provide(_signer, sync_to_thread=False),
             "request_key": Provide(provide_request_key),
             "trace_parent": Provide(provide_trace_parent),
         },
@@ -130,6 +130,6 @@ def _caller(request: ApiRequest) -> Caller:
     return request.caller
 
 
-def _sealer(request: ApiRequest) -> Sealer:
-    sealer: Sealer = request.app.state.sealer
-    return sealer
+def _signer(request: ApiRequest) -> CursorSigner:
+    signer: CursorSigner = request.app.state.signer
+    return signer

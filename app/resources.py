@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from threadmark.app.operations.fleet_metrics import FleetMetrics
 from threadmark.app.operations.readiness import Readiness
-from threadmark.app.runs.keyed_lock import Lanes
+from threadmark.app.runs.keyed_lock import KeyedLock
 from threadmark.state import Database
 from threadmark.workers import wiring
 from threadmark.workers.settings.settings import Settings
@@ -40,7 +40,7 @@ class Resources:
     monotonic: Callable[[], float] = time.monotonic
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    lanes: Lanes = field(default_factory=Lanes)
+    thread_locks: KeyedLock = field(default_factory=KeyedLock)
     fleet_metrics: FleetMetrics = field(default_factory=FleetMetrics)
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))

@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, event
 
 from bench.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
-from threadmark.state import Hand, fold, get_thread, writer
+from threadmark.state import JournalWriter, fold, get_thread, writer
 from threadmark.state.append import append_batch
 from threadmark.state.append.append_batch import Append, Outcome
 from threadmark.workers.agents.agent import ChatAgent, Limits
@@ -70,11 +70,11 @@ def slower_disk(disk_s: float) -> Iterator[None]:
         event.remove(Engine, "commit", after)
 
 
-async def steps(hand: Hand) -> None:
+async def steps(journal_writer: JournalWriter) -> None:
     """Twelve steps in the journal alone: note, and wait for the disk."""
     for number in range(1, STEP_COUNT + 1):
-        hand.note(returned(number))
-        await hand.flush()
+        journal_writer.append(returned(number))
+        await journal_writer.flush()
 
 
 async def sequential(bench: Bench, baseline: sqlite3.Connection, disk_s: float = 0.0) -> None:
@@ -84,11 +84,11 @@ async def sequential(bench: Bench, baseline: sqlite3.Connection, disk_s: float =
         began = time.perf_counter()
         raw_turn(baseline, next(THREADS), disk_s)
         theirs.append(time.perf_counter() - began)
-        hand = await bench.hand()
+        journal_writer = await bench.writer()
         began = time.perf_counter()
-        await steps(hand)
+        await steps(journal_writer)
         journal.append(time.perf_counter() - began)
-        await bench.offer()
+        await bench.submission()
         before, used = bench.database.commit_count, time.process_time()
         began = time.perf_counter()
         await bench.turn()
@@ -115,16 +115,16 @@ async def concurrent(bench: Bench, baseline: sqlite3.Connection, disk_s: float =
     print(f"raw ungrouped: {theirs:.0f} turns/s")
     journal, engine = [], []
     for _ in range(5):
-        hands = [await bench.hand() for _ in range(CONCURRENT_COUNT)]
+        hands = [await bench.writer() for _ in range(CONCURRENT_COUNT)]
         before = bench.database.commit_count
         began = time.perf_counter()
-        await asyncio.gather(*(steps(hand) for hand in hands))
+        await asyncio.gather(*(steps(journal_writer) for journal_writer in hands))
         journal.append(CONCURRENT_COUNT / (time.perf_counter() - began))
         shared = bench.database.commit_count - before
-        await asyncio.gather(*(bench.offer() for _ in range(CONCURRENT_COUNT)))
+        await asyncio.gather(*(bench.submission() for _ in range(CONCURRENT_COUNT)))
         began = time.perf_counter()
         claims = await bench.claim(CONCURRENT_COUNT)
-        await asyncio.gather(*(Turn(bench.desk, each, AGENT).take() for each in claims))
+        await asyncio.gather(*(Turn(bench.services, each, AGENT).take() for each in claims))
         engine.append(CONCURRENT_COUNT / (time.perf_counter() - began))
     for name, figures in (("journal alone", journal), ("whole engine", engine)):
         ours = statistics.median(figures)
@@ -134,11 +134,11 @@ async def concurrent(bench: Bench, baseline: sqlite3.Connection, disk_s: float =
 
 async def size_and_cpu(bench: Bench) -> None:
     """CPU and bytes of a step in the journal alone, over a long thread."""
-    hand = await bench.hand()
+    journal_writer = await bench.writer()
     used, sizes = time.process_time(), {}
     for number in range(1, BYTES_STEP_COUNT + 1):
-        hand.note(returned(number))
-        await hand.flush()
+        journal_writer.append(returned(number))
+        await journal_writer.flush()
         if number in (10, 1_000, BYTES_STEP_COUNT):
             sizes[number] = await _bytes(bench)
     cpu = (time.process_time() - used) / BYTES_STEP_COUNT
@@ -157,16 +157,16 @@ async def resume(bench: Bench) -> None:
     agent = ChatAgent(name="bench", tools=AGENT.tools, limits=Limits(step_count_max=10**6, token_count_max=10**9))
     for count in (100, 1_000, 5_000):
         bench.model.step_count = count
-        await bench.offer()
+        await bench.submission()
         (claimed,) = await bench.claim(1)
-        await Turn(bench.desk, claimed, agent).take()
+        await Turn(bench.services, claimed, agent).take()
         bench.model.step_count = STEP_COUNT
         thread = await bench.database.read(partial(get_thread, tenant_id="bench", thread_id=claimed.thread.thread_id))
         took = []
         for _ in range(5):
             reads = bench.database.read_count
             began = time.perf_counter()
-            state = fold(await bench.desk.journal.read(thread.number))
+            state = fold(await bench.services.journal.read(thread.number))
             took.append(time.perf_counter() - began)
             reads = bench.database.read_count - reads
         print(

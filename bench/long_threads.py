@@ -166,7 +166,7 @@ async def job(folder: Path) -> None:
     base = (time.process_time() - start) / 5
     task, context = await shelf.task(COMPACT_MANY, msgspec.to_builtins(JobPayload(policy=POLICY, concurrency=2)))
     wall, cpu = time.perf_counter(), time.process_time()
-    progress = await compact_many(shelf.desk, task, context)
+    progress = await compact_many(shelf.services, task, context)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     assert progress["outcomes"] == {"committed": JOB_COUNT}, progress
     row(

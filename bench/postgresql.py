@@ -148,12 +148,12 @@ async def measure(server: PrivatePostgres) -> None:
         bench = Bench(url, Path(folder))
 
         async def journal_turn() -> None:
-            await steps(await bench.hand())
+            await steps(await bench.writer())
 
         async def engine_turn() -> None:
-            await bench.offer()
+            await bench.submission()
             for claimed in await bench.claim(1):
-                await Turn(bench.desk, claimed, AGENT).take()
+                await Turn(bench.services, claimed, AGENT).take()
 
         dbos_url = new_database(server)
         config: DBOSConfig = {

@@ -21,10 +21,10 @@ from threadmark.state import (
     Thread,
     ToolCall,
     Update,
-    enrol,
     migrate,
     open_engine,
     open_thread,
+    register,
     to_us,
     update_state,
 )
@@ -32,9 +32,9 @@ from threadmark.state.tasks.task_claims import HeldTask, claim_tasks
 from threadmark.state.tasks.tasks import NewTask, Task, add_task
 from threadmark.workers.agents.agent import Registry
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models import ChatModel
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["MARK", "TENANT", "Shelf"]
 
@@ -65,13 +65,13 @@ class Shelf:
         migrate(engine)
         migrate_compaction(engine)
         with engine.begin() as connection:
-            enrol(connection, WORKER, 36_000, "{}")
+            register(connection, WORKER, 36_000, "{}")
         engine.dispose()
         self.path = folder / "shelf.db"
         self.database = Database.open(url)
         journal = Journal(self.database)
-        self.service = CompactionService(self.database, now=lambda: datetime.now(UTC), folds=journal.folds)
-        self.desk = Desk(
+        self.service = CompactionService(self.database, now=lambda: datetime.now(UTC), fold_cache=journal.fold_cache)
+        self.services = Services(
             database=self.database,
             journal=journal,
             registry=Registry([AGENT]),
@@ -87,7 +87,7 @@ class Shelf:
         """Write the messages as a thread, an entry for each, in one commit."""
 
         def unit(connection: Connection) -> None:
-            now_us = self.desk.now_us()
+            now_us = self.services.now_us()
             thread = open_thread(
                 connection,
                 tenant_id=TENANT,
@@ -112,13 +112,13 @@ class Shelf:
         )
         return await self.service.compactions.perform(ordered.compaction_id, holder="bench")
 
-    async def task(self, kind: str, payload: dict[str, Any]) -> tuple[Task, ChoreContext]:
+    async def task(self, kind: str, payload: dict[str, Any]) -> tuple[Task, TaskContext]:
         """A task of this kind, claimed as a worker claims it."""
         new = NewTask(tenant_id=TENANT, kind=kind, key=f"bench {to_us(datetime.now(UTC))}", payload=payload)
-        await self.database.write(lambda connection: add_task(connection, new, self.desk.now_us()))
+        await self.database.write(lambda connection: add_task(connection, new, self.services.now_us()))
         (task,) = await self.database.write(lambda connection: claim_tasks(connection, WORKER, [kind], 1))
         held = HeldTask(number=task.number, task_id=task.task_id, fence=task.fence)
-        return task, ChoreContext(self.database, held)
+        return task, TaskContext(self.database, held)
 
     async def copy(self, thread_id: str, done: Compaction, count: int) -> int:
         """Copy a compacted thread with its journal and ledger so often, each with values of its own; rows of ledgers.

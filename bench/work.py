@@ -14,24 +14,24 @@ from threadmark.state import (
     TURN_READER_COUNT,
     Claim,
     Database,
-    Hand,
     Journal,
+    JournalWriter,
     Message,
-    Offer,
     RunRequest,
+    RunSubmission,
     ToolCall,
     ToolReturned,
     Usage,
     accept,
     claim,
-    enrol,
     migrate,
     open_engine,
+    register,
 )
 from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
 from threadmark.workers.agents.tools import Effect, tool
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models import ChatModel, ModelReply, ModelRequest
 from threadmark.workers.turn.turn import Turn
 
@@ -78,11 +78,11 @@ class Bench:
         engine = open_engine(url, write=True)
         migrate(engine)
         with engine.begin() as connection:
-            enrol(connection, "bench", 3600, "{}")
+            register(connection, "bench", 3600, "{}")
         engine.dispose()
         self.model = InstantModel(STEP_COUNT)
         self.database = Database.open(url, reader_count=TURN_READER_COUNT)
-        self.desk = Desk(
+        self.services = Services(
             database=self.database,
             journal=Journal(self.database),
             registry=Registry([AGENT]),
@@ -92,10 +92,10 @@ class Bench:
             now=lambda: datetime.now(UTC),
         )
 
-    async def offer(self) -> None:
+    async def submission(self) -> None:
         """Accept one run on a thread of its own."""
         message = Message(id="m", type="human", content="go")
-        offer = Offer(
+        submission = RunSubmission(
             tenant_id="bench",
             thread_id=None,
             assistant="bench",
@@ -103,8 +103,8 @@ class Bench:
             request=RunRequest(messages=(message,)),
             metadata={},
         )
-        now_us = self.desk.now_us()
-        await self.database.write(lambda connection: accept(connection, offer, now_us))
+        now_us = self.services.now_us()
+        await self.database.write(lambda connection: accept(connection, submission, now_us))
 
     async def claim(self, count: int) -> list[Claim]:
         """Claim runs as a worker does."""
@@ -113,13 +113,13 @@ class Bench:
     async def turn(self) -> None:
         """Claim one run and take its turn."""
         (claimed,) = await self.claim(1)
-        await Turn(self.desk, claimed, AGENT).take()
+        await Turn(self.services, claimed, AGENT).take()
 
-    async def hand(self) -> Hand:
+    async def writer(self) -> JournalWriter:
         """The hand of a fresh claim: the journal alone, without the engine."""
-        await self.offer()
+        await self.submission()
         (claimed,) = await self.claim(1)
-        return Hand(self.database, claimed.thread, run=claimed.run.number, now_us=self.desk.now_us)
+        return JournalWriter(self.database, claimed.thread, run=claimed.run.number, now_us=self.services.now_us)
 
 
 def returned(number: int) -> ToolReturned:

@@ -20,12 +20,12 @@ from threadmark.compaction.drops.recall_log import PinSuggestion, Recalls
 from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
 from threadmark.compaction.erase.summary_erasure import without_erased_pins, written_again
 from threadmark.compaction.errors import (
+    BudgetSpent,
     CompactionError,
     HoldLost,
     NothingToUndo,
     PlanOutdated,
     PolicyMoved,
-    PurseEmpty,
     RunInProgress,
     ViewBroken,
     ViewMoved,
@@ -67,13 +67,13 @@ from threadmark.compaction.records import (
     Cause,
     Compaction,
     CompactionStatus,
+    CurrentView,
     Drop,
     DropFilter,
     KeptPolicy,
     KeptView,
     Order,
     QueuedPromotion,
-    Standing,
     SummariserKind,
     Trigger,
 )
@@ -88,7 +88,7 @@ from threadmark.compaction.store.budgets import open_purse, purse_spent
 from threadmark.compaction.store.ledger_rows import forget_threads
 from threadmark.compaction.store.outlooks import Outlook
 from threadmark.compaction.store.recalls import DropRecall
-from threadmark.compaction.store.views import erased_in, read_standing
+from threadmark.compaction.store.views import erased_in, read_current_view
 from threadmark.compaction.summary import (
     PROMPT_VERSION,
     SECTIONS,
@@ -134,6 +134,7 @@ __all__ = [
     "Atom",
     "AtomClass",
     "Attempt",
+    "BudgetSpent",
     "Call",
     "Cause",
     "Clause",
@@ -144,6 +145,7 @@ __all__ = [
     "CompactionService",
     "CompactionStatus",
     "Compactions",
+    "CurrentView",
     "Drop",
     "DropFilter",
     "DropQuery",
@@ -186,7 +188,6 @@ __all__ = [
     "Price",
     "Promotion",
     "Proposal",
-    "PurseEmpty",
     "QueuedPromotion",
     "Reason",
     "Recalled",
@@ -210,7 +211,6 @@ __all__ = [
     "Situation",
     "Source",
     "SourceEntry",
-    "Standing",
     "Status",
     "Summariser",
     "SummariserFailed",
@@ -252,8 +252,8 @@ __all__ = [
     "plan_compaction",
     "price_of",
     "purse_spent",
+    "read_current_view",
     "read_loaded",
-    "read_standing",
     "recall_dropped",
     "recheck_rows",
     "render",

@@ -19,20 +19,20 @@ from threadmark.compaction.policy.breaker import Attempt, breaker
 from threadmark.compaction.policy.money import Price
 from threadmark.compaction.policy.paid_replies import PaidReplies
 from threadmark.compaction.records import Compaction, CompactionStatus, Order, Trigger
-from threadmark.compaction.run.compaction_run import Performance, draft
+from threadmark.compaction.run.compaction_run import CompactionRun, draft
 from threadmark.compaction.run.plan import Plan, Refusal, Situation, plan_compaction
 from threadmark.compaction.run.proposal import Aborted, Proposal
 from threadmark.compaction.store import orders, outlooks
 from threadmark.compaction.store.outlooks import Outlook
 from threadmark.compaction.summary import Summariser, TokenCounter
-from threadmark.state import Database, Folds, KeyReused, NotFound, get_thread, new_id, to_us
+from threadmark.state import Database, FoldCache, KeyReused, NotFound, get_thread, new_id, to_us
 
 __all__ = ["Compactions", "Preview"]
 
 #: Automatic compactions that the breaker looks at.
 BREAKER_LOOKS_AT = 8
 #: What else belongs to the commit that orders a compaction.
-Alongside: TypeAlias = Callable[[Connection, Compaction], object]
+ExtraWrites: TypeAlias = Callable[[Connection, Compaction], object]
 _AUTOMATIC = frozenset({Trigger.TOKENS, Trigger.TURNS, Trigger.IDLE})
 
 
@@ -54,9 +54,9 @@ class Compactions:
     """The verbs over compactions. `count` counts tokens, the same counter for everything; `now` is the clock."""
 
     def __init__(
-        self, database: Database, count: TokenCounter, now: Callable[[], datetime], folds: Folds | None = None
+        self, database: Database, count: TokenCounter, now: Callable[[], datetime], fold_cache: FoldCache | None = None
     ) -> None:
-        self.database, self.count, self.now, self.folds = database, count, now, folds
+        self.database, self.count, self.now, self.fold_cache = database, count, now, fold_cache
         self.count_message = MessageCounter(count)
 
     async def preview(
@@ -69,7 +69,7 @@ class Compactions:
     ) -> Preview:
         """A dry run: the whole work, a model's calls among it where there is a summariser, and nothing is written.
 
-        What the calls cost is taken from the order's purse all the same. Raises NotFound, PurseEmpty.
+        What the calls cost is taken from the order's purse all the same. Raises NotFound, BudgetSpent.
         """
         loaded = await self.load(tenant_id, thread_id)
         plan = plan_compaction(_situation(loaded, order.base_tokens), order.policy)
@@ -83,7 +83,7 @@ class Compactions:
         return Preview(plan=plan, proposal=made, cost=cost)
 
     async def begin(
-        self, tenant_id: str, thread_id: str, order: Order, *, alongside: Alongside | None = None
+        self, tenant_id: str, thread_id: str, order: Order, *, extra_writes: ExtraWrites | None = None
     ) -> tuple[Compaction, bool]:
         """Order a compaction; with whether it is new. The same key and order are the same compaction.
 
@@ -105,8 +105,8 @@ class Compactions:
                 now_us=now_us,
             )
             if made is not None:
-                if alongside is not None:
-                    alongside(connection, made)
+                if extra_writes is not None:
+                    extra_writes(connection, made)
                 return made, True
             found = orders.find_by_key(connection, tenant_id, order.key)
             if found is None or found[1] != digest:
@@ -125,7 +125,7 @@ class Compactions:
         def at_once(connection: Connection, made: Compaction) -> None:
             orders.abort_planned(connection, made.compaction_id, code, why, now_us)
 
-        await self.begin(tenant_id, thread_id, order, alongside=at_once)
+        await self.begin(tenant_id, thread_id, order, extra_writes=at_once)
 
     async def perform(
         self,
@@ -146,7 +146,7 @@ class Compactions:
         of excerpts; without a `price` of its model, nothing that has a cap in money is made by it. Raises NotFound when
         there is no such compaction.
         """
-        return await Performance(self, compaction_id, holder, worker_id, summariser, price, fence).perform()
+        return await CompactionRun(self, compaction_id, holder, worker_id, summariser, price, fence).perform()
 
     async def plan(self, loaded: Loaded, order: Order, *, run_in_progress: bool = False) -> Plan | Refusal:
         """What an automatic compaction would do, unless the last ones over the same floor were in vain."""
@@ -202,7 +202,7 @@ class Compactions:
     async def load(self, tenant_id: str, thread_id: str) -> Loaded:
         """The thread with its messages and its view, read at once. Raises NotFound."""
         return await self.database.read(
-            lambda connection: load_thread(connection, tenant_id, thread_id, self.count_message, self.folds)
+            lambda connection: load_thread(connection, tenant_id, thread_id, self.count_message, self.fold_cache)
         )
 
 

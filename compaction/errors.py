@@ -6,18 +6,18 @@ CompactionError
 ├── ViewMoved           somebody else moved the view, or changed what it covers; nothing was written
 ├── RunInProgress       a run holds the thread; nothing was written
 ├── HoldLost            another process performs the compaction now; nothing was written
-├── PurseEmpty          the money that several compactions share does not suffice; the call was not made
+├── BudgetSpent          the money that several compactions share does not suffice; the call was not made
 ├── PolicyMoved         a named policy is not what the caller took it for; nothing was written
 └── NothingToUndo       the view is not one that a restore made
 """
 
 __all__ = [
+    "BudgetSpent",
     "CompactionError",
     "HoldLost",
     "NothingToUndo",
     "PlanOutdated",
     "PolicyMoved",
-    "PurseEmpty",
     "RunInProgress",
     "ViewBroken",
     "ViewMoved",
@@ -68,7 +68,7 @@ class HoldLost(CompactionError):
         self.compaction_id = compaction_id
 
 
-class PurseEmpty(CompactionError):
+class BudgetSpent(CompactionError):
     """What a call may cost at most is not there any more; it was not made."""
 
     def __init__(self, purse_id: str) -> None:

@@ -21,13 +21,13 @@ __all__ = [
     "Cause",
     "Compaction",
     "CompactionStatus",
+    "CurrentView",
     "Drop",
     "DropFilter",
     "KeptPolicy",
     "KeptView",
     "Order",
     "QueuedPromotion",
-    "Standing",
     "SummariserKind",
     "Trigger",
 ]
@@ -112,7 +112,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     purse: str | UnsetType = UNSET
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class CurrentView(msgspec.Struct, frozen=True, kw_only=True):
     """Where a thread stands: its view, the version of this pointer, and the root of its last ledger."""
 
     view_id: str

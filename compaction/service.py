@@ -17,8 +17,8 @@ from threadmark.compaction.policy.named_policies import Policies
 from threadmark.compaction.store import orders
 from threadmark.compaction.summary import TokenCounter, estimate_tokens
 from threadmark.compaction.view.view_history import Views
-from threadmark.state import Database, Folded, Folds, NotFound, Thread, get_thread, to_us
-from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.state import Database, FoldCache, Folded, NotFound, Thread, get_thread, to_us
+from threadmark.state.threads.thread_numbers import thread_numbers_of
 
 __all__ = ["CompactionService"]
 
@@ -36,14 +36,14 @@ class CompactionService:
         *,
         now: Callable[[], datetime],
         count: TokenCounter = estimate_tokens,
-        folds: Folds | None = None,
+        fold_cache: FoldCache | None = None,
     ) -> None:
         self._database, self._now = database, now
-        self.compactions = Compactions(database, count, now, folds)
-        self.views = Views(database, self.compactions.count_message, now, folds)
-        self.drops = Drops(database, count, self.compactions.count_message, folds)
+        self.compactions = Compactions(database, count, now, fold_cache)
+        self.views = Views(database, self.compactions.count_message, now, fold_cache)
+        self.drops = Drops(database, count, self.compactions.count_message, fold_cache)
         self.segments = Segments(database, self.compactions.count_message)
-        self.recalls = Recalls(database, self.compactions.count_message, now, folds)
+        self.recalls = Recalls(database, self.compactions.count_message, now, fold_cache)
         self.policies = Policies(database, now)
 
     async def learn(self, thread: Thread, folded: Folded) -> Learnt:
@@ -78,11 +78,11 @@ class CompactionService:
 
         return await self._database.write(unit, repeatable=True)
 
-    async def erase_numbered(self, thread: int, seqs: Collection[int]) -> ErasedCounts:
+    async def erase_by_number(self, thread: int, seqs: Collection[int]) -> ErasedCounts:
         """`erase`, of a thread by its number; nothing for a thread that is gone."""
 
         def unit(connection: Connection) -> ErasedCounts:
-            if find_numbered(connection, thread) is None:
+            if thread_numbers_of(connection, thread) is None:
                 return ErasedCounts()
             count, count_message = self.compactions.count, self.compactions.count_message
             return erase_entries(connection, thread, seqs, count=count, count_message=count_message)

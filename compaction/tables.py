@@ -17,6 +17,7 @@ __all__ = [
     "OF_THREADS",
     "analysis",
     "compaction",
+    "current_view",
     "erasure",
     "ledger_row",
     "outlook",
@@ -26,12 +27,11 @@ __all__ = [
     "recall",
     "reply",
     "segment",
-    "standing",
     "view",
 ]
 
 
-class StandingRow(Row, table=True):
+class CurrentViewRow(Row, table=True):
     """Which view a thread has, and the root of its last ledger. Moved by compare-and-set of `version` alone."""
 
     __tablename__ = "compaction_standing"
@@ -273,7 +273,7 @@ def _table(model: type[SQLModel]) -> Table:
     return cast(Table, getattr(model, "__table__"))  # noqa: B009
 
 
-standing = _table(StandingRow)
+current_view = _table(CurrentViewRow)
 view = _table(ViewRow)
 segment = _table(SegmentRow)
 compaction = _table(CompactionRow)
@@ -288,4 +288,4 @@ recall = _table(RecallRow)
 outlook = _table(OutlookRow)
 
 #: Tables whose rows go when their thread goes.
-OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, standing, recall, outlook)
+OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, current_view, recall, outlook)

@@ -7,8 +7,8 @@ Memory keeps an origin as an opaque value and knows nothing of threads, runs or 
 from threadmark.memory.choice import choose_embedder, owned_index, server_index
 from threadmark.memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
 from threadmark.memory.embedders.embedder import Embedder
-from threadmark.memory.erase.erasure_manifest import Traces
-from threadmark.memory.erase.external_copies import Copies, CopyErasure
+from threadmark.memory.erase.erasure_manifest import ErasureManifest
+from threadmark.memory.erase.external_copies import CopyErasure, ExternalCopies
 from threadmark.memory.erase.forget import Erasure, Forget
 from threadmark.memory.errors import (
     AlreadyRetracted,
@@ -71,7 +71,6 @@ __all__ = [
     "Change",
     "ClaimedIndex",
     "Closing",
-    "Copies",
     "CopyErasure",
     "Database",
     "Disposition",
@@ -80,7 +79,9 @@ __all__ = [
     "Embedder",
     "EmbedderFailed",
     "Erasure",
+    "ErasureManifest",
     "Evidence",
+    "ExternalCopies",
     "Extraction",
     "ExtractionFailed",
     "Extractor",
@@ -108,7 +109,6 @@ __all__ = [
     "Scope",
     "ScopeRefused",
     "Selector",
-    "Traces",
     "Trust",
     "Unavailable",
     "UnknownAssertion",

@@ -7,7 +7,7 @@ from functools import partial
 
 from threadmark.memory.embedders.embedder import Embedder
 from threadmark.memory.erase import erasure_jobs
-from threadmark.memory.erase.external_copies import Copies, erase_copies, erase_late_copies
+from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
 from threadmark.memory.erase.forget import Erasure, Forget
 from threadmark.memory.errors import IndexUnavailable, Refused, Unavailable
 from threadmark.memory.index.index import Index
@@ -57,7 +57,7 @@ class Recollection:
         clock: Callable[[], datetime],
         count_tokens: Callable[[str], int] = estimated_tokens,
         recipe: Recipe = CURRENT,
-        copies: Copies | None = None,
+        copies: ExternalCopies | None = None,
     ) -> None:
         self._database = database
         self._index = index

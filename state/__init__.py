@@ -3,9 +3,9 @@
 from threadmark.db.lock_retry import MigrationBlocked, change_schema
 from threadmark.db.migration_runner import Migrations
 from threadmark.db.pooling import SessionsNotKept, refuse_transaction_pooling
-from threadmark.state.append.external_updates import Update, append_aside, copy_thread, update_state
-from threadmark.state.append.journal import Damage, Hand, Journal, read_entries, read_leaves
-from threadmark.state.append.run_changes import Ending, Fork, Move
+from threadmark.state.append.external_updates import Update, append_external, copy_thread, update_state
+from threadmark.state.append.journal import Damage, Journal, JournalWriter, read_entries, read_leaves
+from threadmark.state.append.run_changes import Fork, RunChanges, RunOutcome
 from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
 from threadmark.state.engine import is_sqlite, open_engine
 from threadmark.state.entries.entry import (
@@ -74,26 +74,26 @@ from threadmark.state.errors import (
     TookTooLong,
 )
 from threadmark.state.fold.fold import apply, fold
-from threadmark.state.fold.fold_cache import Folded, Folds, fold_thread
+from threadmark.state.fold.fold_cache import FoldCache, Folded, fold_thread
 from threadmark.state.fold.thread_state import Call, Execution, Node, Position, Said, ThreadState
 from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
 from threadmark.state.outage import is_outage
 from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
-from threadmark.state.runs.acceptance import Acceptance, FindStart, Offer, accept
+from threadmark.state.runs.acceptance import Acceptance, FindStart, RunSubmission, accept
 from threadmark.state.runs.claims import (
     Claim,
     Held,
     Inbox,
-    beat,
-    bury,
     claim,
     claim_run,
-    enrol,
-    give_back,
+    expire,
     has_lease,
+    heartbeat,
     next_due_us,
     own,
     read_inbox,
+    register,
+    release,
 )
 from threadmark.state.runs.fleet import (
     RATE_WINDOW_S,
@@ -133,7 +133,7 @@ from threadmark.state.runs.runs import (
     resolve_doubt,
 )
 from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
-from threadmark.state.threads.admin_queries import Line, numbered_run, read_lines, run_names
+from threadmark.state.threads.admin_queries import Line, read_lines, run_by_number, run_names
 from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
 from threadmark.state.threads.threads import (
     SORTS,
@@ -173,23 +173,22 @@ __all__ = [
     "Damage",
     "Database",
     "DatabaseAway",
-    "Ending",
     "Entry",
     "Execution",
     "ExecutionId",
     "Failure",
     "FileLocks",
     "FindStart",
+    "FoldCache",
     "Folded",
-    "Folds",
     "Fork",
-    "Hand",
     "Held",
     "History",
     "HostLocks",
     "Inbox",
     "Journal",
     "JournalDamaged",
+    "JournalWriter",
     "KeyInProgress",
     "KeyReused",
     "LeaseLost",
@@ -202,14 +201,12 @@ __all__ = [
     "MigrationBlocked",
     "Migrations",
     "ModelReplied",
-    "Move",
     "Multitask",
     "Node",
     "NotFound",
     "NotInDoubt",
     "NothingToCancel",
     "NothingToResume",
-    "Offer",
     "Origin",
     "Outcome",
     "OutcomeUnknown",
@@ -225,11 +222,14 @@ __all__ = [
     "Resume",
     "RolledBack",
     "Run",
+    "RunChanges",
     "RunId",
+    "RunOutcome",
     "RunRequest",
     "RunSettled",
     "RunStarted",
     "RunStatus",
+    "RunSubmission",
     "Said",
     "SeenView",
     "SessionsNotKept",
@@ -266,10 +266,8 @@ __all__ = [
     "WorkerSeen",
     "accept",
     "answer_wait",
-    "append_aside",
+    "append_external",
     "apply",
-    "beat",
-    "bury",
     "cancel_runs",
     "change_schema",
     "check_text",
@@ -282,8 +280,8 @@ __all__ = [
     "current_revision",
     "delete_run",
     "delete_thread",
-    "enrol",
     "every_thread",
+    "expire",
     "find_run",
     "find_thread",
     "fold",
@@ -293,9 +291,9 @@ __all__ = [
     "get_run",
     "get_thread",
     "get_wait",
-    "give_back",
     "has_lease",
     "head_revision",
+    "heartbeat",
     "idempotency_key_of",
     "is_outage",
     "is_sqlite",
@@ -313,7 +311,6 @@ __all__ = [
     "names_questions",
     "new_id",
     "next_due_us",
-    "numbered_run",
     "open_engine",
     "open_thread",
     "own",
@@ -330,8 +327,11 @@ __all__ = [
     "recall_step",
     "redrive",
     "refuse_transaction_pooling",
+    "register",
+    "release",
     "replied",
     "resolve_doubt",
+    "run_by_number",
     "run_names",
     "schema_gap",
     "search_threads",

@@ -14,9 +14,9 @@ from functools import partial
 
 from threadmark.memory import (
     ClaimedIndex,
-    Copies,
     Database,
     EdgeIndex,
+    ExternalCopies,
     Index,
     IndexUnavailable,
     MemoryIndex,
@@ -56,7 +56,7 @@ def memory_gaps(settings: Settings) -> list[str]:
 
 
 def new_recollection(
-    settings: Settings, now: Callable[[], datetime], copies: Copies | None = None
+    settings: Settings, now: Callable[[], datetime], copies: ExternalCopies | None = None
 ) -> tuple[Recollection, ClaimedIndex | None]:
     """Memory as the settings say, and its index if that takes a claim; nothing is read, loaded or called yet."""
     index, owned = _index(settings)
@@ -86,7 +86,7 @@ class MemorySide:
         self,
         settings: Settings,
         now: Callable[[], datetime],
-        copies: Copies | None = None,
+        copies: ExternalCopies | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._settings = settings
@@ -175,7 +175,7 @@ class MemorySide:
 async def open_memory(
     settings: Settings,
     now: Callable[[], datetime],
-    copies: Copies | None = None,
+    copies: ExternalCopies | None = None,
     supervisor: Supervisor | None = None,
 ) -> AsyncIterator[MemorySide]:
     """Memory, for as long as the block lasts; `copies` lose first what it is told to erase."""

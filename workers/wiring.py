@@ -19,7 +19,7 @@ from threadmark.state import (
     AdvisoryLocks,
     Database,
     FileLocks,
-    Folds,
+    FoldCache,
     HostLocks,
     Journal,
     Liveness,
@@ -33,8 +33,8 @@ from threadmark.workers.agents.agent import Registry, RegistryRefused, load_regi
 from threadmark.workers.fleet.feed import Feed
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.notifier import Doorbell, LocalDoorbell
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.notifier import LocalNotifier, Notifier
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.worker import Pace, Worker, new_worker_id
 from threadmark.workers.memory_resources import MemorySide, open_memory
 from threadmark.workers.models import create_model
@@ -51,7 +51,7 @@ from threadmark.workers.tasks.journal_erasure import JournalCopies
 from threadmark.workers.tasks.memory_extraction import EXTRACT_MEMORY, extractor_of
 from threadmark.workers.tasks.promotion import promote
 from threadmark.workers.tasks.task_context import Handler
-from threadmark.workers.tasks.task_runner import Chores
+from threadmark.workers.tasks.task_runner import TaskRunner
 from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thread
 from threadmark.workers.telemetry.tracing import tracer_of
 from threadmark.workers.tokens import count_tokens
@@ -60,7 +60,7 @@ __all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resour
 
 
 #: How often a process looks for folds to let go of (seconds).
-FOLDS_SWEEP_S = 15.0
+FOLD_CACHE_SWEEP_S = 15.0
 
 
 class SchemaBehind(RuntimeError):
@@ -84,9 +84,9 @@ class Resources:
     journal: Journal
     registry: Registry
     feed: Feed
-    desk: Desk
+    services: Services
     worker: Worker | None
-    doorbell: Doorbell
+    notifier: Notifier
     outages: tuple[Outage, ...]
     memory: MemorySide
     supervisor: Supervisor
@@ -124,7 +124,7 @@ async def open_resources(
     with_worker: bool,
     with_readers: bool = True,
     with_intake: bool = True,
-    chores: Mapping[str, Handler] | None = None,
+    task_runner: Mapping[str, Handler] | None = None,
     now: Callable[[], datetime] = now_utc,
 ) -> AsyncIterator[Resources]:
     """Open everything, and close it again in the right order.
@@ -145,9 +145,9 @@ async def open_resources(
             limits=settings.limits,
         )
         stack.push_async_callback(database.close)
-        journal = Journal(database, Folds(settings.folds_mib * 1024 * 1024))
+        journal = Journal(database, FoldCache(settings.folds_mib * 1024 * 1024))
         supervisor = Supervisor()
-        await stack.enter_async_context(_letting_go(journal.folds, supervisor))
+        await stack.enter_async_context(_letting_go(journal.fold_cache, supervisor))
         registry = load_registry(settings.agents, search=Path.cwd())
         _check_prices(registry, settings)
         model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
@@ -158,11 +158,11 @@ async def open_resources(
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(UPKEEP.run, tracer.close)
-        compactor = compaction.CompactionService(database, now=now, count=count_tokens, folds=journal.folds)
+        compactor = compaction.CompactionService(database, now=now, count=count_tokens, fold_cache=journal.fold_cache)
         memory = await stack.enter_async_context(
             open_memory(settings, now, JournalCopies(database, compactor), supervisor)
         )
-        desk = Desk(
+        services = Services(
             database=database,
             journal=journal,
             registry=registry,
@@ -178,23 +178,23 @@ async def open_resources(
             tracer=tracer,
         )
         worker = None
-        if desk.worker_id is not None:
-            handlers = {**_chores(desk), **(chores or {})}
+        if services.worker_id is not None:
+            handlers = {**_task_runner(services), **(task_runner or {})}
             lively = _engine(settings, Purpose.LIVENESS)
             stack.callback(lively.dispose)
-            worker = _worker(settings, desk, desk.worker_id, engine, lively, handlers, supervisor)
-        doorbell: Doorbell = LocalDoorbell(worker)
+            worker = _worker(settings, services, services.worker_id, engine, lively, handlers, supervisor)
+        notifier: Notifier = LocalNotifier(worker)
         if redis is not None:
-            doorbell = redis.connect(worker, doorbell, with_readers=with_readers)
+            notifier = redis.connect(worker, notifier, with_readers=with_readers)
         resources = Resources(
             settings=settings,
             database=database,
-            journal=desk.journal,
-            registry=desk.registry,
-            feed=desk.feed,
-            desk=desk,
+            journal=services.journal,
+            registry=services.registry,
+            feed=services.feed,
+            services=services,
             worker=worker,
-            doorbell=doorbell,
+            notifier=notifier,
             outages=() if redis is None else redis.outages,
             memory=memory,
             supervisor=supervisor,
@@ -202,21 +202,21 @@ async def open_resources(
         )
         if worker is not None:
             await worker.start()
-            stack.push_async_callback(_stop, worker, doorbell)
+            stack.push_async_callback(_stop, worker, notifier)
         if worker is not None and redis is not None and with_intake:
             await stack.enter_async_context(redis.intake(worker))
         yield resources
 
 
 @asynccontextmanager
-async def _letting_go(folds: Folds, supervisor: Supervisor) -> AsyncIterator[None]:
+async def _letting_go(fold_cache: FoldCache, supervisor: Supervisor) -> AsyncIterator[None]:
     """Let go now and then of folds that nobody asks for, also in a process that has nothing else to do."""
 
     async def sweep(loop: Loop) -> None:
         while True:
-            folds.forget()
+            fold_cache.forget()
             loop.completed()
-            await asyncio.sleep(FOLDS_SWEEP_S)
+            await asyncio.sleep(FOLD_CACHE_SWEEP_S)
 
     sweeping = supervisor.start("fold cache", sweep)
     try:
@@ -225,11 +225,11 @@ async def _letting_go(folds: Folds, supervisor: Supervisor) -> AsyncIterator[Non
         await supervisor.stop(sweeping)
 
 
-async def _stop(worker: Worker, doorbell: Doorbell) -> None:
+async def _stop(worker: Worker, notifier: Notifier) -> None:
     for run_id, attempt in await worker.stop():
-        doorbell.ring(run_id, attempt)
-    for task_id, attempt in worker.chores.released:
-        doorbell.ring_task(task_id, attempt)
+        notifier.notify(run_id, attempt)
+    for task_id, attempt in worker.task_runner.released:
+        notifier.notify_task(task_id, attempt)
 
 
 def _engine(settings: Settings, purpose: Purpose) -> Engine:
@@ -251,21 +251,21 @@ def _check_prices(registry: Registry, settings: Settings) -> None:
             )
 
 
-def _chores(desk: Desk) -> dict[str, Handler]:
+def _task_runner(services: Services) -> dict[str, Handler]:
     """What the tasks of every worker are, by kind."""
     return {
-        ANALYSE_THREAD: partial(analyse_thread, desk),
-        COMPACT_IF_DUE: partial(compact_if_due, desk),
-        COMPACT_MANY: partial(compact_many, desk),
-        COMPACT_THREAD: partial(compact_thread, desk),
-        EXTRACT_MEMORY: extractor_of(desk),
-        compaction.PROMOTE: partial(promote, desk),
+        ANALYSE_THREAD: partial(analyse_thread, services),
+        COMPACT_IF_DUE: partial(compact_if_due, services),
+        COMPACT_MANY: partial(compact_many, services),
+        COMPACT_THREAD: partial(compact_thread, services),
+        EXTRACT_MEMORY: extractor_of(services),
+        compaction.PROMOTE: partial(promote, services),
     }
 
 
 def _worker(
     settings: Settings,
-    desk: Desk,
+    services: Services,
     worker_id: str,
     engine: Engine,
     lively: Engine,
@@ -283,7 +283,7 @@ def _worker(
         worker_id,
         ttl_s=settings.lease_ttl_s,
         heartbeat_s=settings.heartbeat_s,
-        stalled_s=lambda: desk.database.turns_stalled_s,
+        stalled_s=lambda: services.database.turns_stalled_s,
     )
-    chores = Chores(desk, lease, worker_id, handlers, sweep_s=settings.sweep_s, supervisor=supervisor)
-    return Worker(desk, lease, worker_id, Pace(sweep_s=settings.sweep_s), chores, supervisor)
+    task_runner = TaskRunner(services, lease, worker_id, handlers, sweep_s=settings.sweep_s, supervisor=supervisor)
+    return Worker(services, lease, worker_id, Pace(sweep_s=settings.sweep_s), task_runner, supervisor)

@@ -14,7 +14,7 @@ from threadmark.app.access.key import ApiKey, Caller, Token, is_tenant_id
 from threadmark.app.access.key_store import add_key, end_key, find_key, revoke_key
 from threadmark.app.access.scopes import Scope
 
-__all__ = ["OVERLAP_S", "OVERLAP_S_MAX", "Issued", "KeyRefused", "KeyWish", "NoSuchKey", "issue", "revoke"]
+__all__ = ["OVERLAP_S", "OVERLAP_S_MAX", "Issued", "KeyRefused", "KeyRequest", "NoSuchKey", "issue", "revoke"]
 
 #: How long a key goes on opening things after another has taken its place.
 OVERLAP_S = 24 * 3600
@@ -37,7 +37,7 @@ class KeyRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyWish:
+class KeyRequest:
     """What a caller wants a new key to be. None stands for what the replaced key has, or for the caller's own tenant.
 
     Attributes:
@@ -60,25 +60,25 @@ class Issued:
     token: Token
 
 
-def issue(connection: Connection, caller: Caller, wish: KeyWish, now: datetime) -> Issued:
+def issue(connection: Connection, caller: Caller, spec: KeyRequest, now: datetime) -> Issued:
     """Make the key. Raises Forbidden, NoSuchKey (nothing to replace), KeyRefused; nothing was made then."""
-    old = None if wish.replaces is None else _managed(connection, caller, wish.replaces)
-    tenant_id = wish.tenant_id or (old.tenant_id if old else caller.tenant_id)
-    label = wish.label or (old.label if old else None)
-    scopes = wish.scopes or (old.scopes if old else None)
+    old = None if spec.replaces is None else _managed(connection, caller, spec.replaces)
+    tenant_id = spec.tenant_id or (old.tenant_id if old else caller.tenant_id)
+    label = spec.label or (old.label if old else None)
+    scopes = spec.scopes or (old.scopes if old else None)
     if label is None or scopes is None:
         raise KeyRefused("$.label" if label is None else "$.scopes", "is required, unless the key replaces another")
     if not is_tenant_id(tenant_id):
         raise KeyRefused("$.tenant_id", "is 1 to 64 letters, digits, '.', '_' and '-'")
-    if wish.expires_at is not None and wish.expires_at <= now:
+    if spec.expires_at is not None and spec.expires_at <= now:
         raise KeyRefused("$.expires_at", "is not in the future")
     _check_right(caller, tenant_id, scopes, old)
     token = Token.fresh()
     key = add_key(
-        connection, token, tenant_id=tenant_id, label=label, scopes=scopes, now=now, expires_at=wish.expires_at
+        connection, token, tenant_id=tenant_id, label=label, scopes=scopes, now=now, expires_at=spec.expires_at
     )
     if old is not None:
-        end_key(connection, old.key_id, now + timedelta(seconds=wish.overlap_s))
+        end_key(connection, old.key_id, now + timedelta(seconds=spec.overlap_s))
     return Issued(key, token)
 
 

@@ -77,16 +77,16 @@ def find_key(connection: Connection, key_id: str) -> StoredKey | None:
 
 
 def list_keys(
-    connection: Connection, tenant_id: str, *, count_max: int, beside: int | None, is_backward: bool
+    connection: Connection, tenant_id: str, *, count_max: int, around: int | None, backward: bool
 ) -> list[ApiKey]:
     """Keys of the tenant after (backward: before) the key numbered `beside`, nearest first; newest first overall."""
     query = select(_KEYS).where(_COLUMNS.tenant_id == tenant_id).limit(count_max)
-    if is_backward:
-        query = query.where(_COLUMNS.number > beside).order_by(_COLUMNS.number)
+    if backward:
+        query = query.where(_COLUMNS.number > around).order_by(_COLUMNS.number)
     else:
         query = query.order_by(_COLUMNS.number.desc())
-        if beside is not None:
-            query = query.where(_COLUMNS.number < beside)
+        if around is not None:
+            query = query.where(_COLUMNS.number < around)
     return [_key_of(row) for row in connection.execute(query)]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["CURSOR_CHARS_MAX", "BadCursor", "Cursor", "Listing", "Sealer"]
+__all__ = ["CURSOR_CHARS_MAX", "BadCursor", "Cursor", "CursorSigner", "Listing"]
 
 CURSOR_CHARS_MAX = 1_000
 _MAC_BYTES = 16
@@ -49,20 +49,20 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
     Attributes:
         position: The sort key of the row before (or, backward, after) the page; unique among the rows.
-        is_backward: Whether the page ends before the position instead of beginning after it.
+        backward: Whether the page ends before the position instead of beginning after it.
     """
 
     position: tuple[int | str, ...]
-    is_backward: bool = False
+    backward: bool = False
 
 
-class Sealer:
+class CursorSigner:
     """Makes and opens cursors with the server's secret."""
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def seal(self, cursor: Cursor, listing: Listing) -> str:
+    def sign(self, cursor: Cursor, listing: Listing) -> str:
         """The cursor as clients carry it: base64url, at most CURSOR_CHARS_MAX characters."""
         payload = msgspec.json.encode(cursor)
         text = base64.urlsafe_b64encode(self._mac(payload, listing) + payload).decode().rstrip("=")
@@ -70,17 +70,17 @@ class Sealer:
             raise ValueError(f"a cursor of {len(text)} characters; its position is too long to carry")
         return text
 
-    def open(self, text: str, listing: Listing) -> Cursor:
+    def verify(self, text: str, listing: Listing) -> Cursor:
         """The cursor inside `text`. Raises BadCursor unless it was sealed for an equal listing."""
         if len(text) > CURSOR_CHARS_MAX or not text.isascii():
             raise BadCursor
         try:
-            sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            signed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         except binascii.Error as error:
             raise BadCursor from error
-        mac, payload = sealed[:_MAC_BYTES], sealed[_MAC_BYTES:]
+        mac, payload = signed[:_MAC_BYTES], signed[_MAC_BYTES:]
         # Spelled once only: base64 can carry the same bytes in several texts.
-        spelled = base64.urlsafe_b64encode(sealed).decode().rstrip("=")
+        spelled = base64.urlsafe_b64encode(signed).decode().rstrip("=")
         if spelled != text or not hmac.compare_digest(mac, self._mac(payload, listing)):
             raise BadCursor
         return msgspec.json.decode(payload, type=Cursor)

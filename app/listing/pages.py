@@ -39,13 +39,13 @@ def cut(
     """
     kept = list(found[:size])
     has_more = len(found) > size
-    is_backward = cursor is not None and cursor.is_backward
-    if is_backward:
+    backward = cursor is not None and cursor.backward
+    if backward:
         kept.reverse()
     if not kept:
         return Page(kept, None, None)
-    following = Cursor(position_of(kept[-1])) if is_backward or has_more else None
-    preceding = Cursor(position_of(kept[0]), is_backward=True) if cursor and (has_more or not is_backward) else None
+    following = Cursor(position_of(kept[-1])) if backward or has_more else None
+    preceding = Cursor(position_of(kept[0]), backward=True) if cursor and (has_more or not backward) else None
     return Page(kept, following, preceding)
 
 
@@ -55,6 +55,6 @@ def beyond(
     """What `cut` takes, of a listing that is held whole and in order."""
     if cursor is None:
         return rows[: size + 1]
-    if cursor.is_backward:
+    if cursor.backward:
         return [row for row in reversed(rows) if position_of(row) < cursor.position][: size + 1]
     return [row for row in rows if position_of(row) > cursor.position][: size + 1]

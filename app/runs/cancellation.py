@@ -77,7 +77,7 @@ def _unfinished(connection: Connection, tenant_id: str) -> list[Thread]:
     """The tenant's threads that may have unfinished runs: busy ones, and those that wait for a doubt to be settled."""
     found: list[Thread] = []
     for status in (ThreadStatus.BUSY, ThreadStatus.INTERRUPTED):
-        wanted, beside = ThreadFilter(status=status), None
+        wanted, around = ThreadFilter(status=status), None
         while page := search_threads(
             connection,
             tenant_id,
@@ -85,8 +85,8 @@ def _unfinished(connection: Connection, tenant_id: str) -> list[Thread]:
             sort_by="created_at",
             descending=False,
             limit=THREAD_COUNT,
-            beside=beside,
+            around=around,
         ):
             found += page
-            beside = sort_key(page[-1], "created_at")
+            around = sort_key(page[-1], "created_at")
     return found

@@ -18,7 +18,7 @@ from threadmark.app.wire.compactions.compaction_schema import NewCompaction, Pol
 from threadmark.compaction import Compaction, CompactionService, Policy, SummariserKind, named_policy
 from threadmark.state import NotFound, served_routes
 from threadmark.state.tasks.tasks import find_named
-from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.state.threads.thread_numbers import thread_numbers_of
 from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, order_compaction, perform, summariser_of
 
 __all__ = ["check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
@@ -30,7 +30,7 @@ POLL_S = 0.1
 
 def service_of(resources: Resources) -> CompactionService:
     """The verbs of compaction. Every process that serves has them."""
-    service = resources.wired.desk.compaction
+    service = resources.wired.services.compaction
     if service is None:
         raise RuntimeError("this process compacts nothing")
     return service
@@ -40,7 +40,7 @@ async def thread_id_of(resources: Resources, number: int) -> str:
     """The id of the thread with this number. Raises NotFound for one that was deleted meanwhile."""
 
     def query(connection: Connection) -> str:
-        thread = find_numbered(connection, number)
+        thread = thread_numbers_of(connection, number)
         if thread is None:
             raise NotFound("Thread", str(number))
         return thread.thread_id
@@ -60,7 +60,7 @@ def policy_asked_for(connection: Connection, tenant_id: str, asked: PolicyBody |
 
 def check_money(resources: Resources, summariser: str, capped: Mapping[str, object]) -> None:
     """Refuse caps in money, by their places in the body, that nobody could hold. Raises BodyRefused."""
-    if SummariserKind(summariser) is not SummariserKind.MODEL or resources.wired.desk.price is not None:
+    if SummariserKind(summariser) is not SummariserKind.MODEL or resources.wired.services.price is not None:
         return
     for place, cap in capped.items():
         if cap is not None:
@@ -69,7 +69,7 @@ def check_money(resources: Resources, summariser: str, capped: Mapping[str, obje
 
 
 async def compact(
-    resources: Resources, caller: Caller, thread_id: str, wish: NewCompaction, key: RequestKey | None
+    resources: Resources, caller: Caller, thread_id: str, spec: NewCompaction, key: RequestKey | None
 ) -> Response[bytes]:
     """What came of the wish: 202 while the compaction is open, 200 once it is over, or for a dry run.
 
@@ -78,23 +78,23 @@ async def compact(
     # A key of this route's own: the same Idempotency-Key may stand for another request on another route.
     name = f"http:{secrets.token_hex(16) if key is None else key.key}"
 
-    if not isinstance(wish.policy, str):
+    if not isinstance(spec.policy, str):
         # Refused before its key is taken: the same key may come again with a better one.
-        asked = policy_of(wish.policy)
-        check_money(resources, wish.summariser, {"$.policy.cost_max": asked.cost_picos_max})
+        asked = policy_of(spec.policy)
+        check_money(resources, spec.summariser, {"$.policy.cost_max": asked.cost_picos_max})
 
     async def act() -> tuple[int, bytes]:
-        policy = await resources.database.read(partial(policy_asked_for, tenant_id=caller.tenant_id, asked=wish.policy))
-        check_money(resources, wish.summariser, {"$.policy.cost_max": policy.cost_picos_max})
-        order = wish.order(name, f"key:{caller.key_id}", policy)
-        if wish.dry_run:
-            summariser = summariser_of(resources.wired.desk, order.summariser)
+        policy = await resources.database.read(partial(policy_asked_for, tenant_id=caller.tenant_id, asked=spec.policy))
+        check_money(resources, spec.summariser, {"$.policy.cost_max": policy.cost_picos_max})
+        order = spec.order(name, f"key:{caller.key_id}", policy)
+        if spec.dry_run:
+            summariser = summariser_of(resources.wired.services, order.summariser)
             preview = await service_of(resources).compactions.preview(
-                caller.tenant_id, thread_id, order, summariser, resources.wired.desk.price
+                caller.tenant_id, thread_id, order, summariser, resources.wired.services.price
             )
             return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
-        done, _ = await order_compaction(resources.wired.desk, caller.tenant_id, thread_id, order)
-        if wish.wait:
+        done, _ = await order_compaction(resources.wired.services, caller.tenant_id, thread_id, order)
+        if spec.wait:
             done = await _until_over(resources, done)
         else:
             await _ring(resources, done)
@@ -123,7 +123,7 @@ async def _further(resources: Resources, ordered: Compaction) -> Compaction:
     """
     if resources.wired.worker is None and bool(await resources.database.read(served_routes)):
         return await service_of(resources).compactions.get(ordered.tenant_id, ordered.compaction_id)
-    return await perform(resources.wired.desk, ordered.compaction_id, ordered.summariser)
+    return await perform(resources.wired.services, ordered.compaction_id, ordered.summariser)
 
 
 async def _ring(resources: Resources, ordered: Compaction) -> None:
@@ -131,4 +131,4 @@ async def _ring(resources: Resources, ordered: Compaction) -> None:
         partial(find_named, tenant_id=ordered.tenant_id, kind=COMPACT_THREAD, key=ordered.compaction_id)
     )
     if task is not None:
-        resources.wired.doorbell.ring_task(task.task_id, task.attempts + 1)
+        resources.wired.notifier.notify_task(task.task_id, task.attempts + 1)

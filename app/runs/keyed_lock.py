@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 
-__all__ = ["Lanes"]
+__all__ = ["KeyedLock"]
 
 
-class Lanes:
+class KeyedLock:
     """Locks by key, each there for as long as somebody holds it or waits for it. First come, first served."""
 
     def __init__(self) -> None:

@@ -8,15 +8,15 @@ from threadmark.app.access import Caller, Scope
 from threadmark.app.access.gate import Forbidden
 from threadmark.app.requests.request import BodyRefused
 from threadmark.app.runs.thread_state import position_seq
-from threadmark.app.wire.conversations.run_request import Wish
+from threadmark.app.wire.conversations.run_request import RunSpec
 from threadmark.state import (
     Acceptance,
     FindStart,
     NotFound,
-    Offer,
     Receipt,
     Resume,
     RunRequest,
+    RunSubmission,
     Start,
     fold,
     get_thread,
@@ -28,7 +28,7 @@ from threadmark.state import (
 from threadmark.workers.agents.agent import Registry, assistant_id_of
 from threadmark.workers.wiring import Resources
 
-__all__ = ["announce", "offer_of", "start_at", "start_finder"]
+__all__ = ["announce", "start_at", "start_finder", "submission_of"]
 
 #: How long the thread of a stateless run stays, for whoever joins late (10 minutes); a run in progress keeps it longer.
 STATELESS_KEEP_S = 600
@@ -59,8 +59,8 @@ def start_finder(caller: Caller, thread_id: str, start: Start) -> FindStart:
     return find
 
 
-def offer_of(
-    wish: Wish,
+def submission_of(
+    spec: RunSpec,
     caller: Caller,
     registry: Registry,
     thread_id: str | None,
@@ -68,37 +68,37 @@ def offer_of(
     now_us: int,
     trace_parent: str | None = None,
     find_start: FindStart | None = None,
-) -> Offer:
+) -> RunSubmission:
     """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
-    agent = registry.find(wish.assistant)
+    agent = registry.find(spec.assistant)
     if agent is None:
         names = ", ".join(each.name for each in registry)
-        raise BodyRefused("$.assistant_id", f"Invalid assistant: {wish.assistant!r}. There are: {names}")
-    if wish.resumes and not caller.may(Scope.APPROVE):
+        raise BodyRefused("$.assistant_id", f"Invalid assistant: {spec.assistant!r}. There are: {names}")
+    if spec.resumes and not caller.may(Scope.APPROVE):
         raise Forbidden(f"this key may not answer for a person: it lacks the scope {Scope.APPROVE}")
-    return Offer(
+    return RunSubmission(
         tenant_id=caller.tenant_id,
         thread_id=thread_id,
         assistant=agent.name,
         assistant_id=assistant_id_of(agent.name),
         route=agent.route,
         request=RunRequest(
-            messages=wish.messages,
-            kwargs=wish.kwargs,
-            resumes=wish.resumes,
-            interrupt_before=wish.interrupt_before,
-            interrupt_after=wish.interrupt_after,
-            step_count_max=wish.step_count_max,
-            tags=wish.tags,
+            messages=spec.messages,
+            kwargs=spec.kwargs,
+            resumes=spec.resumes,
+            interrupt_before=spec.interrupt_before,
+            interrupt_after=spec.interrupt_after,
+            step_count_max=spec.step_count_max,
+            tags=spec.tags,
             trace_parent=trace_parent,
         ),
-        create_missing=wish.create_missing,
-        metadata=wish.metadata,
-        multitask=wish.multitask,
-        resumable=wish.resumable,
-        delay_us=wish.after_s * 1_000_000,
-        expires_at_us=None if wish.keeps_thread else _expires_at_us(wish, receipt, now_us),
-        resume=Resume(value=wish.resume, actor=f"key:{caller.key_id}") if wish.resumes else None,
+        create_missing=spec.create_missing,
+        metadata=spec.metadata,
+        multitask=spec.multitask,
+        resumable=spec.resumable,
+        delay_us=spec.after_s * 1_000_000,
+        expires_at_us=None if spec.keeps_thread else _expires_at_us(spec, receipt, now_us),
+        resume=Resume(value=spec.resume, actor=f"key:{caller.key_id}") if spec.resumes else None,
         find_start=find_start,
         receipt=receipt,
     )
@@ -108,10 +108,10 @@ def announce(wired: Resources, acceptances: Iterable[Acceptance]) -> None:
     """Tell the workers, after the commit, what came and which runs are to stop for it."""
     for each in acceptances:
         if each.run is not None:
-            wired.doorbell.ring(each.run.run_id, each.run.attempts + 1)
-        wired.doorbell.notice(each.cancelled)
+            wired.notifier.notify(each.run.run_id, each.run.attempts + 1)
+        wired.notifier.notice(each.cancelled)
 
 
-def _expires_at_us(wish: Wish, receipt: Receipt | None, now_us: int) -> int:
+def _expires_at_us(spec: RunSpec, receipt: Receipt | None, now_us: int) -> int:
     keep_s = STATELESS_KEEP_S if receipt is None else STATELESS_KEYED_KEEP_S
-    return now_us + (wish.after_s + keep_s) * 1_000_000
+    return now_us + (spec.after_s + keep_s) * 1_000_000

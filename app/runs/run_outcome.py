@@ -42,12 +42,12 @@ async def until_over(wired: Resources, run: Run) -> AsyncGenerator[None, None]:
     """Yields now and then, at least every POLL_S seconds, until the run is over."""
     loop = asyncio.get_running_loop()
     ask = partial(find_run, tenant_id=run.tenant_id, run_id=run.run_id)
-    with wired.feed.watch(run.tenant_id, run.run_id) as ear:
+    with wired.feed.watch(run.tenant_id, run.run_id) as watch:
         while True:
             asked_s = loop.time()
             if is_over(await wired.database.read(ask)):
                 return
-            await ear.changed(POLL_S)
+            await watch.changed(POLL_S)
             yield None
             # The feed tells of every word of a reply, too; asking after each would be asking for nothing.
             await asyncio.sleep(asked_s + PAUSE_S - loop.time())

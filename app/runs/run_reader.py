@@ -96,7 +96,7 @@ class Reader:
                     connection, run.thread, CancelAction.INTERRUPT, wired.now_us(), run_ids=[run.run_id]
                 )
             )
-            wired.doorbell.notice(cancelled)
+            wired.notifier.notice(cancelled)
 
 
 async def _frames(events: AsyncGenerator[Event | None, None], *, with_ids: bool) -> AsyncGenerator[bytes, None]:

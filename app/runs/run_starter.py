@@ -12,11 +12,11 @@ from threadmark.app.access import Caller, KeyRing
 from threadmark.app.requests.answers import json_answer
 from threadmark.app.requests.request_key import REPLAYED, RequestKey, replay
 from threadmark.app.resources import Resources
-from threadmark.app.runs.run_admission import announce, offer_of, start_at, start_finder
+from threadmark.app.runs.run_admission import announce, start_at, start_finder, submission_of
 from threadmark.app.runs.run_outcome import is_over
 from threadmark.app.runs.run_reader import Reader
 from threadmark.app.wire.conversations.event_ids import START
-from threadmark.app.wire.conversations.run_request import StatelessRunBody, Wish, read_wish
+from threadmark.app.wire.conversations.run_request import RunSpec, StatelessRunBody, read_run_spec
 from threadmark.app.wire.conversations.run_schema import run_path, run_to_wire
 from threadmark.state import (
     Acceptance,
@@ -57,18 +57,18 @@ class Starter:
 
     async def stream(self, body: StatelessRunBody) -> Response[None]:
         """Accept the run and stream its events. The same request again, once the run is over, streams them again."""
-        wish, acceptance = await self._accept(body, self._open_receipt())
+        spec, acceptance = await self._accept(body, self._open_receipt())
         run, is_again = acceptance.run, acceptance.run is None
         if run is None:
             run = await self._run_again(acceptance.replay)
-        reader = self._reader(run, cancels=wish.cancel_on_disconnect and not is_again)
-        return reader.stream(wish.modes, START, with_ids=run.resumable, headers=REPLAYED if is_again else None)
+        reader = self._reader(run, cancels=spec.cancel_on_disconnect and not is_again)
+        return reader.stream(spec.modes, START, with_ids=run.resumable, headers=REPLAYED if is_again else None)
 
     async def wait(self, body: StatelessRunBody) -> Response[None] | Response[bytes]:
         """Accept the run and answer with what it came to, when it is over."""
-        wish, acceptance = await self._accept(body, self._open_receipt())
+        spec, acceptance = await self._accept(body, self._open_receipt())
         if acceptance.run is not None:
-            reader = self._reader(acceptance.run, cancels=wish.cancel_on_disconnect)
+            reader = self._reader(acceptance.run, cancels=spec.cancel_on_disconnect)
             return reader.result(partial(self._finish, reader))
         again = acceptance.replay
         if again is not None and again.body is not None:
@@ -77,25 +77,25 @@ class Starter:
         body_again = await self._finish(self._reader(run, cancels=False))
         return replay(Reply(status_code=200, body=body_again, run_id=run.run_id))
 
-    async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
-        lane = None if self.thread_id is None else (self.caller.tenant_id, self.thread_id)
-        async with self.resources.lanes.one_at_a_time(lane):
-            wish, acceptance = await self._accept_next(body, receipt)
+    async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[RunSpec, Acceptance]:
+        lock = None if self.thread_id is None else (self.caller.tenant_id, self.thread_id)
+        async with self.resources.thread_locks.one_at_a_time(lock):
+            spec, acceptance = await self._accept_next(body, receipt)
         announce(self.resources.wired, [acceptance])
-        return wish, acceptance
+        return spec, acceptance
 
-    async def _accept_next(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[Wish, Acceptance]:
+    async def _accept_next(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[RunSpec, Acceptance]:
         database, now_us = self.resources.database, self.resources.wired.now_us()
-        wish = read_wish(body, self.thread_id, lambda: new_id(now_us))
+        spec = read_run_spec(body, self.thread_id, lambda: new_id(now_us))
         find_start = None
-        if self.thread_id is not None and wish.checkpoint_id is not None:
+        if self.thread_id is not None and spec.checkpoint_id is not None:
             # Not under the lock: reading where a long thread once stood takes its time.
             start = await database.read(
-                partial(start_at, caller=self.caller, thread_id=self.thread_id, checkpoint_id=wish.checkpoint_id)
+                partial(start_at, caller=self.caller, thread_id=self.thread_id, checkpoint_id=spec.checkpoint_id)
             )
             find_start = start_finder(self.caller, self.thread_id, start)
-        offer = offer_of(
-            wish,
+        submission = submission_of(
+            spec,
             self.caller,
             self.resources.wired.registry,
             self.thread_id,
@@ -104,7 +104,7 @@ class Starter:
             self.trace_parent,
             find_start,
         )
-        return wish, await database.write(lambda connection: accept(connection, offer, now_us))
+        return spec, await database.write(lambda connection: accept(connection, submission, now_us))
 
     def _open_receipt(self) -> Receipt | None:
         return None if self.request_key is None else self.request_key.receipt(None)

@@ -6,10 +6,10 @@ from typing import Literal
 from sqlalchemy import Connection
 
 from threadmark.app.requests.request import BodyRefused
-from threadmark.app.runs.thread_state import Standing, position_seq, stand
+from threadmark.app.runs.thread_state import ThreadSnapshot, position_seq, stand
 from threadmark.app.wire.conversations.message_schema import Revision, check_calls
 from threadmark.state import (
-    Folds,
+    FoldCache,
     Fork,
     NotFound,
     Recorded,
@@ -35,14 +35,14 @@ from threadmark.state import (
     visible,
 )
 
-__all__ = ["Wish", "update_thread"]
+__all__ = ["UpdateSpec", "update_thread"]
 
 _MESSAGES = "$.values.messages"
 _UNFINISHED = (RunStatus.PENDING, RunStatus.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class UpdateSpec:
     """How a thread is to change, from which checkpoint (None: where it stands), and who wants it.
 
     `as_node` says after which node the thread stands then: after `model` it asks for nothing but the calls of the
@@ -56,7 +56,7 @@ class Wish:
 
 
 def update_thread(
-    connection: Connection, folds: Folds, tenant_id: str, thread_id: str, wish: Wish, now_us: int
+    connection: Connection, fold_cache: FoldCache, tenant_id: str, thread_id: str, spec: UpdateSpec, now_us: int
 ) -> Recorded:
     """Append the update, on a new branch where it leaves from an earlier checkpoint.
 
@@ -70,15 +70,15 @@ def update_thread(
     # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
     if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
         raise ThreadBusy(thread_id)
-    standing = stand(connection, thread, folds, keep=False)
-    fork, base = _leaves_from(connection, standing, wish.checkpoint_id)
+    snapshot = stand(connection, thread, fold_cache, keep=False)
+    fork, base = _leaves_from(connection, snapshot, spec.checkpoint_id)
     entry = StateUpdated(
-        messages=wish.revision.messages, removed=_removed(wish.revision, base), as_node=wish.as_node, by=wish.by
+        messages=spec.revision.messages, removed=_removed(spec.revision, base), as_node=spec.as_node, by=spec.by
     )
     branch = thread.branch if fork is None else fork.branch
     after = base.snapshot()
     apply(after, Recorded(thread.head_seq + 1, branch, None, thread.fence + 1, now_us, kind_of(entry), entry))
-    _check(after, wish)
+    _check(after, spec)
     asked_still = {call.wait_id for call in after.open_waits}
     waits = [wait.wait_id for wait in list_waits(connection, thread.number, status="open")]
     change = Update(
@@ -92,12 +92,12 @@ def update_thread(
 
 
 def _leaves_from(
-    connection: Connection, standing: Standing, checkpoint_id: str | None
+    connection: Connection, snapshot: ThreadSnapshot, checkpoint_id: str | None
 ) -> tuple[Fork | None, ThreadState]:
     """The state that is updated, and the fork that leads to it."""
-    thread = standing.thread
-    if checkpoint_id is None or checkpoint_id == _present_id(standing):
-        return None, standing.state
+    thread = snapshot.thread
+    if checkpoint_id is None or checkpoint_id == _present_id(snapshot):
+        return None, snapshot.state
     entries, leaves = read_entries(connection, thread.number), read_leaves(connection, thread.number)
     seq = position_seq(entries, thread, checkpoint_id)
     position = read_history(entries, leaves).positions.get(seq)
@@ -109,8 +109,8 @@ def _leaves_from(
     return fork, fold(visible(entries, lineage))
 
 
-def _present_id(standing: Standing) -> str | None:
-    thread, position = standing.thread, standing.state.position
+def _present_id(snapshot: ThreadSnapshot) -> str | None:
+    thread, position = snapshot.thread, snapshot.state.position
     if position is None:
         return None
     return checkpoint_id_of(thread.thread_id, position.branch, position.seq, position.at_us)
@@ -125,11 +125,11 @@ def _removed(revision: Revision, base: ThreadState) -> tuple[str, ...]:
     return revision.removed
 
 
-def _check(after: ThreadState, wish: Wish) -> None:
+def _check(after: ThreadState, spec: UpdateSpec) -> None:
     check_calls(after.messages, _MESSAGES, may_end_open=True)
     half_done = [call for call in after.calls.values() if call.outcome is not None]
     if half_done and len(half_done) == len(after.calls):
         # The results of a reply's calls join the transcript together; here some would never come.
         raise BodyRefused(_MESSAGES, f"answers some calls of a reply and not {half_done[0].call.id!r}; answer them all")
-    if wish.as_node == "tools" and after.next != "model":
+    if spec.as_node == "tools" and after.next != "model":
         raise BodyRefused("$.as_node", "is tools, and the thread would not stand after the results of tools")

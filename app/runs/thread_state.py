@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.wire.conversations.state_schema import Moment, metadata_of
 from threadmark.state import (
-    Folds,
+    FoldCache,
     NotFound,
     Recorded,
     Thread,
@@ -23,11 +23,11 @@ from threadmark.state import (
     transcripts,
 )
 
-__all__ = ["Question", "Standing", "at_checkpoint", "history", "position_seq", "stand"]
+__all__ = ["Question", "ThreadSnapshot", "at_checkpoint", "history", "position_seq", "stand"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ThreadSnapshot:
     """A thread now. `moment` is None before anything was said."""
 
     thread: Thread
@@ -45,34 +45,34 @@ class Question:
     metadata: Mapping[str, object] | None = None
 
 
-def stand(connection: Connection, thread: Thread, folds: Folds, *, keep: bool = True) -> Standing:
+def stand(connection: Connection, thread: Thread, fold_cache: FoldCache, *, keep: bool = True) -> ThreadSnapshot:
     """The thread as its head stands: a query for what nobody folded yet, if any, and one for the open questions.
 
     A unit that writes does not `keep` what was folded.
     """
-    folded = folds.read(connection, thread, keep=keep)
+    folded = fold_cache.read(connection, thread, keep=keep)
     state = folded.state
     position = state.position
     if position is None:
-        return Standing(thread=thread, state=state, moment=None)
+        return ThreadSnapshot(thread=thread, state=state, moment=None)
     open_waits = {wait.wait_id: wait for wait in list_waits(connection, thread.number, status="open")}
     moment = Moment(
         position=position,
         messages=state.messages,
         waits=[open_waits[call.wait_id] for call in state.open_waits if call.wait_id in open_waits],
         failure=state.failure,
-        origin=folded.outline.origin_of(position.run),
+        origin=folded.run_index.origin_of(position.run),
     )
-    return Standing(thread=thread, state=state, moment=moment)
+    return ThreadSnapshot(thread=thread, state=state, moment=moment)
 
 
 def at_checkpoint(
-    connection: Connection, folds: Folds, tenant_id: str, thread_id: str, checkpoint_id: str | None
+    connection: Connection, fold_cache: FoldCache, tenant_id: str, thread_id: str, checkpoint_id: str | None
 ) -> Moment | None:
     """What the checkpoint names; without one the present, which is None before anything was said. Raises NotFound."""
     thread = get_thread(connection, tenant_id, thread_id)
     if checkpoint_id is None:
-        return stand(connection, thread, folds).moment
+        return stand(connection, thread, fold_cache).moment
     found = history(connection, thread, Question(limit=1, exactly=checkpoint_id))
     if not found:
         raise NotFound("Checkpoint", checkpoint_id)

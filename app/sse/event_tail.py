@@ -49,8 +49,8 @@ async def follow(
     Ends when the run is over. One that waits for its doubt to be settled ends with an event `end`, because by its
     status alone clients would come back for more.
     """
-    with wired.feed.watch(run.tenant_id, run.run_id) as ear:
-        tail = _Tail(wired, run, modes, after, ear)
+    with wired.feed.watch(run.tenant_id, run.run_id) as watch:
+        tail = _Tail(wired, run, modes, after, watch)
         while True:
             look = await tail.look()
             async for event in _told(tail, look):
@@ -65,7 +65,7 @@ async def follow(
             while hears_flashes:
                 for event in tail.of_flashes():
                     yield event
-                await ear.changed(POLL_S)
+                await watch.changed(POLL_S)
                 yield None
                 hears_flashes = tail.has_flashes()
 
@@ -85,10 +85,10 @@ class _Tail:
     """What one reader was told, and what comes next."""
 
     def __init__(
-        self, wired: Resources, run: Run, modes: Collection[StreamMode], after: Place | None, ear: Watch
+        self, wired: Resources, run: Run, modes: Collection[StreamMode], after: Place | None, watch: Watch
     ) -> None:
         self._wired = wired
-        self._ear = ear
+        self._watch = watch
         self._run = run
         self._modes = modes
         self._after = after
@@ -118,12 +118,12 @@ class _Tail:
     def of_flashes(self) -> Iterator[Event]:
         """The events of what flashed since the last entry and was not told."""
         if self._events is not None:
-            for flash in self._ear.flashes(self._events.seq, self._events.flash_count):
+            for flash in self._watch.flashes(self._events.seq, self._events.flash_count):
                 yield from self._events.of_flash(flash)
 
     def has_flashes(self) -> bool:
         """Whether something flashed since the last entry and was not told."""
-        return self._events is not None and bool(self._ear.flashes(self._events.seq, self._events.flash_count))
+        return self._events is not None and bool(self._watch.flashes(self._events.seq, self._events.flash_count))
 
     def _look(self, connection: Connection) -> _Look:
         run = find_run(connection, self._run.tenant_id, self._run.run_id)
@@ -146,7 +146,7 @@ class _Tail:
     def _begin(self, look: _Look, base: ThreadState) -> RunEvents:
         run, after = self._run, self._after
         if after is None:
-            shown_count = len(self._ear.flashes(look.last_seq, 0))
+            shown_count = len(self._watch.flashes(look.last_seq, 0))
             after = Place(look.last_seq, flash_slot(shown_count + 1) - 1)
         facts = RunFacts(
             run_id=run.run_id,

@@ -11,15 +11,15 @@ from threadmark.compaction.content_words import content_words
 from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
 from threadmark.compaction.input.analysis import analyse_text
 from threadmark.compaction.input.source import Position, SourceEntry
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, entries_as_of, load_numbered, load_thread
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, entries_as_of, load_by_number, load_thread
 from threadmark.compaction.ledger import RowKey, UnitKind
 from threadmark.compaction.ledger.rows import row_id_of
 from threadmark.compaction.pools import RANKING
 from threadmark.compaction.records import Drop, DropFilter
 from threadmark.compaction.store import ledger_rows, orders
 from threadmark.compaction.summary import TokenCounter
-from threadmark.state import Database, Folds, NotFound
-from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.state import Database, FoldCache, NotFound
+from threadmark.state.threads.thread_numbers import thread_numbers_of
 
 __all__ = ["DropSource", "Drops", "FoundDrop"]
 
@@ -50,9 +50,13 @@ class Drops:
     """The verbs over drops; all of them read only. A tenant's ids do not exist for another tenant (NotFound)."""
 
     def __init__(
-        self, database: Database, count: TokenCounter, count_message: MessageCounter, folds: Folds | None = None
+        self,
+        database: Database,
+        count: TokenCounter,
+        count_message: MessageCounter,
+        fold_cache: FoldCache | None = None,
     ) -> None:
-        self._database, self._count, self._count_message, self._folds = database, count, count_message, folds
+        self._database, self._count, self._count_message, self._fold_cache = database, count, count_message, fold_cache
 
     async def page(
         self, tenant_id: str, compaction_id: str, chosen: DropFilter, *, after: int = -1, count_max: int = 50
@@ -96,7 +100,7 @@ class Drops:
 
         def query(connection: Connection) -> tuple[str, list[SourceEntry]]:
             done = orders.find_compaction(connection, drop.compaction_id, tenant_id)
-            thread = find_numbered(connection, drop.thread)
+            thread = thread_numbers_of(connection, drop.thread)
             if done is None or thread is None:
                 raise NotFound("Drop", drop_id)
             entries = entries_as_of(connection, drop.thread, done.branch, done.head_seq, self._count_message)
@@ -120,7 +124,7 @@ class Drops:
         """
 
         def read(connection: Connection) -> tuple[Loaded, list[Drop]]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._fold_cache)
             return loaded, _newest(connection, loaded.view.ledgers)
 
         loaded, drops = await self._database.read(read)
@@ -148,8 +152,8 @@ class Drops:
         found: list[FoundDrop] = []
         for number in list(by_thread)[:THREAD_COUNT_MAX]:
             loaded = await self._database.read(
-                lambda connection, number=number: load_numbered(  # type: ignore[misc]
-                    connection, number, self._count_message, self._folds
+                lambda connection, number=number: load_by_number(  # type: ignore[misc]
+                    connection, number, self._count_message, self._fold_cache
                 )
             )
             in_effect = [drop for drop in by_thread[number] if drop.compaction_id in loaded.view.ledgers]

@@ -116,14 +116,14 @@ def _scores(rows: Sequence[Row], entries: Mapping[Position, SourceEntry], text: 
     asked = {(atom.cls, atom.canon) for atom in analyse_text(text).atoms}
     names = {row_id_of(RowKey(UnitKind.ATOM, *each)) for each in asked}
     texts = [content_words(_around(row, entries)) for row in rows]
-    rarity = Counter(word for each in texts for word in each & words)
+    idf = Counter(word for each in texts for word in each & words)
     scores: dict[str, float] = {}
     plain = text.strip().casefold()
     for row, around in zip(rows, texts, strict=True):
-        score = sum(log(1 + len(rows) / rarity[word]) for word in around & words)
+        score = sum(log(1 + len(rows) / idf[word]) for word in around & words)
         surface = row.text or _span(row, entries)
         own = content_words(surface)
-        score += sum(log(1 + len(rows) / rarity[word]) for word in own & words)
+        score += sum(log(1 + len(rows) / idf[word]) for word in own & words)
         if (row.cls, row.canon) in asked or row.named in names or plain in (surface.casefold(), row.canon):
             score += 1_000.0
         elif plain in surface.casefold():

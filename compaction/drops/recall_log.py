@@ -13,7 +13,7 @@ from threadmark.compaction.records import Drop
 from threadmark.compaction.store import ledger_rows, recalls
 from threadmark.compaction.view import Pin
 from threadmark.compaction.view.items import live_seqs
-from threadmark.state import Database, Folds, get_thread, to_us
+from threadmark.state import Database, FoldCache, get_thread, to_us
 
 __all__ = ["PinSuggestion", "Recalls"]
 
@@ -36,9 +36,13 @@ class Recalls:
     """The verbs over recalls. A tenant's ids do not exist for another tenant (NotFound)."""
 
     def __init__(
-        self, database: Database, count_message: MessageCounter, now: Callable[[], datetime], folds: Folds | None = None
+        self,
+        database: Database,
+        count_message: MessageCounter,
+        now: Callable[[], datetime],
+        fold_cache: FoldCache | None = None,
     ) -> None:
-        self._database, self._count_message, self._now, self._folds = database, count_message, now, folds
+        self._database, self._count_message, self._now, self._fold_cache = database, count_message, now, fold_cache
 
     async def note(
         self, tenant_id: str, thread_id: str, drop_ids: Iterable[str], how: recalls.How, *, requested_by: str, key: str
@@ -75,7 +79,7 @@ class Recalls:
         """
 
         def query(connection: Connection) -> list[PinSuggestion]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._fold_cache)
             often = recalls.recalled_often(connection, loaded.thread.number, RECALL_COUNT_MIN, SUGGESTION_COUNT_MAX)
             made = (
                 _suggestion(loaded, ledger_rows.find_drop(connection, tenant_id, drop_id), count, last_us)

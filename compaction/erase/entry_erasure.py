@@ -10,7 +10,7 @@ from threadmark.compaction import tables
 from threadmark.compaction.erase.summary_erasure import written_again
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import SourceEntry
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_by_number
 from threadmark.compaction.ledger import Status, erase_rows, totals_of
 from threadmark.compaction.records import Compaction
 from threadmark.compaction.store import erasures, orders, recalls, replies, views
@@ -49,10 +49,10 @@ def erase_entries(
     erased = frozenset(seqs)
     # Locked: an analysis of the words that is being kept now is there when analyses are forgotten below.
     lock_number(connection, thread)
-    loaded = load_numbered(connection, thread, count_message)
+    loaded = load_by_number(connection, thread, count_message)
     gone = [entry for entry in loaded.entries if entry.seq in erased]
     erasures.add_erasures(connection, thread, gone)
-    after = load_numbered(connection, thread, count_message)
+    after = load_by_number(connection, thread, count_message)
     row_count = segment_count = 0
     done = orders.list_compactions(connection, thread, count_max=None)
     by_id = {each.compaction_id: each for each in done}

@@ -43,7 +43,7 @@ class Placed:
 def placed_of(folded: Folded, erased: Mapping[Position, Role], count: Counter) -> Placed:
     """The messages of a fold, kept beside it for whoever asks next with the same counter."""
     state = folded.state
-    before = folded.beside.get(count)
+    before = folded.around.get(count)
     known = before if isinstance(before, Placed) else None
     if known is not None and known.is_of(state, erased):
         return known
@@ -55,7 +55,7 @@ def placed_of(folded: Folded, erased: Mapping[Position, Role], count: Counter) -
         open_ids=_open_ids(state),
         erased=dict(erased),
     )
-    folded.beside[count] = placed
+    folded.around[count] = placed
     return placed
 
 

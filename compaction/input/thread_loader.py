@@ -8,13 +8,13 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.input.placement import MESSAGE_TOKENS, Counter, entries_of, placed_of, versions_of
 from threadmark.compaction.input.source import Position, SourceEntry
-from threadmark.compaction.records import KeptView, Standing
+from threadmark.compaction.records import CurrentView, KeptView
 from threadmark.compaction.run.plan import Situation
 from threadmark.compaction.store import views
 from threadmark.compaction.summary import TokenCounter
 from threadmark.compaction.view import Live, Masked, Pin, Segment, Summary
 from threadmark.state import (
-    Folds,
+    FoldCache,
     Message,
     NotFound,
     Thread,
@@ -27,13 +27,13 @@ from threadmark.state import (
     read_leaves,
     visible,
 )
-from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.state.threads.thread_numbers import thread_numbers_of
 
 __all__ = [
     "Loaded",
     "MessageCounter",
     "entries_as_of",
-    "load_numbered",
+    "load_by_number",
     "load_thread",
     "read_loaded",
 ]
@@ -71,7 +71,7 @@ class Loaded:
     """
 
     thread: Thread
-    standing: Standing
+    current_view: CurrentView
     view: KeptView
     entries: Sequence[SourceEntry]
     segments: Mapping[str, Segment]
@@ -99,25 +99,25 @@ def read_loaded(connection: Connection, thread: Thread, state: ThreadState, coun
 
 
 def load_thread(
-    connection: Connection, tenant_id: str, thread_id: str, count: Counter, folds: Folds | None = None
+    connection: Connection, tenant_id: str, thread_id: str, count: Counter, fold_cache: FoldCache | None = None
 ) -> Loaded:
     """The tenant's thread from its journal, or from what is kept of it in `folds`; raises NotFound.
 
     With `folds` for readers of a snapshot only: what a unit has not committed yet must not be kept.
     """
     thread = get_thread(connection, tenant_id, thread_id)
-    if folds is None:
+    if fold_cache is None:
         return read_loaded(connection, thread, fold_thread(connection, thread).state, count)
-    placed = placed_of(folds.read(connection, thread), views.erased_in(connection, thread.number), count)
+    placed = placed_of(fold_cache.read(connection, thread), views.erased_in(connection, thread.number), count)
     return _placed_in(connection, thread, placed.entries, placed.versions)
 
 
-def load_numbered(connection: Connection, number: int, count: Counter, folds: Folds | None = None) -> Loaded:
+def load_by_number(connection: Connection, number: int, count: Counter, fold_cache: FoldCache | None = None) -> Loaded:
     """The thread with this number, whosever it is; as `load_thread`. Raises NotFound."""
-    thread = find_numbered(connection, number)
+    thread = thread_numbers_of(connection, number)
     if thread is None:
         raise NotFound("Thread", str(number))
-    return load_thread(connection, thread.tenant_id, thread.thread_id, count, folds)
+    return load_thread(connection, thread.tenant_id, thread.thread_id, count, fold_cache)
 
 
 def entries_as_of(connection: Connection, number: int, branch: int, head_seq: int, count: Counter) -> list[SourceEntry]:
@@ -129,16 +129,21 @@ def entries_as_of(connection: Connection, number: int, branch: int, head_seq: in
 
 
 def _placed_in(connection: Connection, thread: Thread, entries: Sequence[SourceEntry], versions: Versions) -> Loaded:
-    standing = views.read_standing(connection, thread.number)
-    kept = views.find_view(connection, thread.number, standing.view_id)
+    current_view = views.read_current_view(connection, thread.number)
+    kept = views.find_view(connection, thread.number, current_view.view_id)
     while kept is not None:
         segments, signatures = views.read_segments(connection, thread.number, kept.view.segment_ids())
         if _fits(kept, segments, signatures, versions):
             return Loaded(
-                thread=thread, standing=standing, view=kept, entries=entries, segments=segments, versions=versions
+                thread=thread,
+                current_view=current_view,
+                view=kept,
+                entries=entries,
+                segments=segments,
+                versions=versions,
             )
         kept = views.find_view(connection, thread.number, kept.view.parent_id)
-    raise NotFound("View", standing.view_id)
+    raise NotFound("View", current_view.view_id)
 
 
 def _fits(kept: KeptView, segments: Mapping[str, Segment], signatures: Mapping[str, str], versions: Versions) -> bool:

@@ -11,7 +11,7 @@ from threadmark.compaction.input.source import Position, SourceEntry
 from threadmark.compaction.ledger.collect import Unit, collect_units
 from threadmark.compaction.ledger.evidence import Evidence, Passage
 from threadmark.compaction.ledger.likeness import SummarySentences
-from threadmark.compaction.ledger.outcomes import Circumstances, Fate, decide_fates
+from threadmark.compaction.ledger.outcomes import Circumstances, UnitOutcome, decide_outcomes
 from threadmark.compaction.ledger.rows import Row, RowKey, row_id_of
 from threadmark.compaction.ledger.seal import root_of, seal_rows
 from threadmark.compaction.ledger.survival import History, survive
@@ -72,7 +72,7 @@ class Judged(NamedTuple):
     """Units, their fates and what was invented, before the account is closed."""
 
     units: dict[RowKey, Unit]
-    fates: dict[RowKey, Fate]
+    outcomes: dict[RowKey, UnitOutcome]
     introduced: list[Row]
 
     def lost(self, rules: Rules) -> list[Unit]:
@@ -82,8 +82,8 @@ class Judged(NamedTuple):
             unit
             for key, unit in self.units.items()
             if is_critical(unit, rules.critical_atoms, rules.critical_clauses)
-            and not (self.fates[key].status in carried and self.fates[key].lasting)
-            and self.fates[key].reason is not Reason.SUPERSEDED
+            and not (self.outcomes[key].status in carried and self.outcomes[key].persistent)
+            and self.outcomes[key].reason is not Reason.SUPERSEDED
         ]
 
 
@@ -113,11 +113,11 @@ def judge(account: Account, analyses: Analyses, units: dict[RowKey, Unit] | None
         over_budget=account.over_budget,
         all_shown=all(form is Shown.FULL for form in account.shown.values()),
     )
-    fates = decide_fates(units, Evidence(account.passages), SummarySentences(summary), analyses, circumstances)
+    outcomes = decide_outcomes(units, Evidence(account.passages), SummarySentences(summary), analyses, circumstances)
     introduced = list(introduced_rows(summary, [*account.covered, *account.others], units, analyses))
-    mark_altered(fates, introduced, summary, account.covered, analyses)
-    mark_superseded(fates, units, account.covered, analyses)
-    return Judged(units, fates, introduced)
+    mark_altered(outcomes, introduced, summary, account.covered, analyses)
+    mark_superseded(outcomes, units, account.covered, analyses)
+    return Judged(units, outcomes, introduced)
 
 
 def judge_critical(account: Account, analyses: Analyses) -> tuple[Judged, dict[RowKey, Unit]]:
@@ -138,7 +138,7 @@ def close(account: Account, judged: Judged, secret: bytes, previous_root: str) -
     """
     # What no earlier ledger tells of has one of a few histories: they are made once, not for every row.
     fresh = {status: survive(None, account.compaction_id, status) for status in Status}
-    rows = [_row(account, unit, judged.fates[key], fresh) for key, unit in judged.units.items()]
+    rows = [_row(account, unit, judged.outcomes[key], fresh) for key, unit in judged.units.items()]
     rows.extend(judged.introduced)
     sealed = seal_rows(rows, secret)
     _check(judged.units, sealed)
@@ -151,7 +151,7 @@ def close(account: Account, judged: Judged, secret: bytes, previous_root: str) -
     )
 
 
-def _row(account: Account, unit: Unit, fate: Fate, fresh: Mapping[Status, History]) -> Row:
+def _row(account: Account, unit: Unit, fate: UnitOutcome, fresh: Mapping[Status, History]) -> Row:
     status, reason = fate.status, fate.reason
     promotion = account.promoted.get(unit.key) if account.promoted and status is Status.DROPPED else None
     if promotion is not None:

@@ -24,7 +24,7 @@ class Passage:
 
     text: str
     found: TextAnalysis
-    lasting: bool
+    persistent: bool
     segment_id: str | None = None
     seq: int | None = None
     message: int = 0
@@ -41,7 +41,7 @@ class Hit:
 
     place: Place
     verbatim: bool
-    lasting: bool
+    persistent: bool
     inside: bool = False
 
 
@@ -49,11 +49,11 @@ class Evidence:
     """An index over the passages, lasting ones first: a hit in them is worth more than one in the tail."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
-        self.passages = sorted(passages, key=lambda passage: not passage.lasting)
+        self.passages = sorted(passages, key=lambda passage: not passage.persistent)
         self._atoms: dict[tuple[str, str], dict[str, Hit]] = {}
         self._clauses: dict[str, Hit] = {}
         self._surfaces: dict[str, Hit] = {}
-        self._forms = [clause_form(passage.text) if passage.lasting else "" for passage in self.passages]
+        self._forms = [clause_form(passage.text) if passage.persistent else "" for passage in self.passages]
         self._words = [frozenset(_ASCII_WORD.findall(passage.text)) for passage in self.passages]
         self._all_words = frozenset[str]().union(*self._words)
         for passage in self.passages:
@@ -62,11 +62,11 @@ class Evidence:
     def _index(self, passage: Passage) -> None:
         for atom in passage.found.atoms:
             surface = passage.text[atom.start : atom.end]
-            hit = Hit(passage.place(atom.start, atom.end), verbatim=True, lasting=passage.lasting)
+            hit = Hit(passage.place(atom.start, atom.end), verbatim=True, persistent=passage.persistent)
             self._atoms.setdefault((atom.cls, atom.canon), {}).setdefault(surface, hit)
             self._surfaces.setdefault(surface, hit)
         for start, end in passage.found.sentences:
-            hit = Hit(passage.place(start, end), verbatim=False, lasting=passage.lasting)
+            hit = Hit(passage.place(start, end), verbatim=False, persistent=passage.persistent)
             self._clauses.setdefault(clause_form(passage.text[start:end]), hit)
 
     def atom(self, cls: str, canon: str, surfaces: Sequence[str]) -> Hit | None:
@@ -74,8 +74,8 @@ class Evidence:
         forms = self._atoms.get((cls, canon))
         if forms:
             same = [forms[surface] for surface in surfaces if surface in forms]
-            best = min(same or forms.values(), key=lambda hit: not hit.lasting)
-            return Hit(best.place, verbatim=bool(same), lasting=best.lasting)
+            best = min(same or forms.values(), key=lambda hit: not hit.persistent)
+            return Hit(best.place, verbatim=bool(same), persistent=best.persistent)
         for surface in surfaces:
             hit = self._surfaces.get(surface) or self.literal(surface)
             if hit:
@@ -87,13 +87,13 @@ class Evidence:
         for surface in surfaces:
             hit = self.literal(surface, length_min=1)
             if hit:
-                return Hit(hit.place, verbatim=True, lasting=hit.lasting)
+                return Hit(hit.place, verbatim=True, persistent=hit.persistent)
         known = self._clauses.get(canon)
         if known:
             return known
         for passage, form in zip(self.passages, self._forms, strict=True):
             if form and canon in form:
-                return Hit(passage.place(0, len(passage.text)), verbatim=False, lasting=passage.lasting)
+                return Hit(passage.place(0, len(passage.text)), verbatim=False, persistent=passage.persistent)
         return None
 
     def literal(self, surface: str, length_min: int = LITERAL_MIN) -> Hit | None:
@@ -103,7 +103,7 @@ class Evidence:
         if word is not None and word[0] not in self._all_words:
             return None
         for passage, words in zip(self.passages, self._words, strict=True):
-            if not passage.lasting and len(surface) < length_min:
+            if not passage.persistent and len(surface) < length_min:
                 continue
             if word is not None and word[0] not in words:
                 continue
@@ -112,7 +112,7 @@ class Evidence:
                 end = at + len(surface)
                 if _stands_free(passage.text, at, end):
                     inside = _inside_an_atom(passage, at, end)
-                    return Hit(passage.place(at, end), verbatim=True, lasting=passage.lasting, inside=inside)
+                    return Hit(passage.place(at, end), verbatim=True, persistent=passage.persistent, inside=inside)
                 at = passage.text.find(surface, at + 1)
         return None
 

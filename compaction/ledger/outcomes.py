@@ -11,23 +11,23 @@ from threadmark.compaction.ledger.likeness import SummarySentences, Verdict
 from threadmark.compaction.ledger.rows import Place, RowKey
 from threadmark.compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
 
-__all__ = ["Circumstances", "Fate", "altered", "decide_fates", "is_kept", "superseded"]
+__all__ = ["Circumstances", "UnitOutcome", "altered", "decide_outcomes", "is_kept", "superseded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class UnitOutcome:
     """Status, reason and place of one unit."""
 
     status: Status
     reason: Reason | None = None
     kept_in: Place | None = None
-    lasting: bool = False
+    persistent: bool = False
     altered_to: str | None = None
     flipped: bool = False
     superseded_by: str | None = None
 
 
-_GONE = {reason: Fate(Status.DROPPED, reason) for reason in Reason}
+_GONE = {reason: UnitOutcome(Status.DROPPED, reason) for reason in Reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,50 +41,50 @@ class Circumstances:
     all_shown: bool = False  #: every entry was shown whole
 
 
-def decide_fates(
+def decide_outcomes(
     units: Mapping[RowKey, Unit],
     evidence: Evidence,
     summary: SummarySentences,
     analyses: Analyses,
     circumstances: Circumstances,
-) -> dict[RowKey, Fate]:
+) -> dict[RowKey, UnitOutcome]:
     """Exactly one fate for each unit."""
-    fates: dict[RowKey, Fate] = {}
+    outcomes: dict[RowKey, UnitOutcome] = {}
     told: set[Position] = set()  # messages of which the summary carries something
     for key, unit in units.items():
         if key.unit is UnitKind.CLAUSE:
-            fates[key] = _clause(unit, evidence, summary, analyses, circumstances)
+            outcomes[key] = _clause(unit, evidence, summary, analyses, circumstances)
         elif key.unit is UnitKind.ATOM:
-            fates[key] = _atom(unit, evidence, circumstances)
+            outcomes[key] = _atom(unit, evidence, circumstances)
         else:
             continue
-        place = fates[key].kept_in
+        place = outcomes[key].kept_in
         if place is not None and place.segment_id is not None:
             told.update(Position(source.seq, source.message) for source in unit.sources)
     texts: dict[str, RowKey] = {}
     for key, unit in units.items():
         if key.unit is UnitKind.MESSAGE or key.unit is UnitKind.PART:
-            fates[key] = _whole(unit, evidence, told, circumstances, texts)
-    return fates
+            outcomes[key] = _whole(unit, evidence, told, circumstances, texts)
+    return outcomes
 
 
-def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> Fate:
+def _atom(unit: Unit, evidence: Evidence, circumstances: Circumstances) -> UnitOutcome:
     hit = evidence.atom(unit.key.cls, unit.key.canon, unit.surfaces)
     if hit is None:
         return _GONE[_reason(unit, circumstances)]
     if hit.inside:
-        return Fate(Status.MERGED, None, hit.place, hit.lasting)
+        return UnitOutcome(Status.MERGED, None, hit.place, hit.persistent)
     status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
-    return Fate(status, None, hit.place, hit.lasting)
+    return UnitOutcome(status, None, hit.place, hit.persistent)
 
 
 def _clause(
     unit: Unit, evidence: Evidence, summary: SummarySentences, analyses: Analyses, circumstances: Circumstances
-) -> Fate:
+) -> UnitOutcome:
     hit = evidence.clause(unit.key.canon, unit.surfaces)
     if hit is not None:
         status = Status.KEPT_VERBATIM if hit.verbatim else Status.KEPT_NORMALISED
-        return Fate(status, None, hit.place, hit.lasting)
+        return UnitOutcome(status, None, hit.place, hit.persistent)
     source = unit.sources[0]
     entry = circumstances.entries[Position(source.seq, source.message)]
     found = next(each.found for each in analyses.of(entry) if each.part == source.part)
@@ -92,13 +92,13 @@ def _clause(
     likeness = summary.judge(unit.text, atoms, negative=bool(unit.negative))
     match likeness.verdict if likeness else None:
         case Verdict.SAME:
-            return Fate(Status.KEPT_NORMALISED, None, likeness.place if likeness else None, lasting=True)
+            return UnitOutcome(Status.KEPT_NORMALISED, None, likeness.place if likeness else None, persistent=True)
         case Verdict.PARAPHRASE:
-            return Fate(Status.PARAPHRASED, None, likeness.place if likeness else None, lasting=True)
+            return UnitOutcome(Status.PARAPHRASED, None, likeness.place if likeness else None, persistent=True)
         case Verdict.FLIPPED:
-            return Fate(Status.ALTERED, None, likeness.place if likeness else None, flipped=True)
+            return UnitOutcome(Status.ALTERED, None, likeness.place if likeness else None, flipped=True)
         case Verdict.OTHER_VALUE:
-            return Fate(Status.ALTERED, None, likeness.place if likeness else None)
+            return UnitOutcome(Status.ALTERED, None, likeness.place if likeness else None)
         case None:
             return _GONE[_reason(unit, circumstances)]
 
@@ -109,21 +109,21 @@ def _whole(  # noqa: PLR0911 - one for each fate
     told: set[Position],
     circumstances: Circumstances,
     texts: dict[str, RowKey],
-) -> Fate:
+) -> UnitOutcome:
     """A message or a part: whole in the view, told in part, the double of another one, or gone."""
     if unit.erased:
-        return Fate(Status.ERASED)
+        return UnitOutcome(Status.ERASED)
     if unit.part_kind is PartKind.MEDIA:
-        return Fate(Status.DROPPED, Reason.MEDIA)
+        return UnitOutcome(Status.DROPPED, Reason.MEDIA)
     if unit.part_kind is PartKind.OPAQUE:
-        return Fate(Status.DROPPED, Reason.OPAQUE)
+        return UnitOutcome(Status.DROPPED, Reason.OPAQUE)
     hit = evidence.literal(unit.text) if unit.text else None
-    if hit is not None and hit.lasting:
-        return Fate(Status.KEPT_VERBATIM, None, hit.place, lasting=True)
+    if hit is not None and hit.persistent:
+        return UnitOutcome(Status.KEPT_VERBATIM, None, hit.place, persistent=True)
     if unit.key.unit is UnitKind.MESSAGE and unit.text and texts.setdefault(unit.text, unit.key) != unit.key:
-        return Fate(Status.MERGED, Reason.DUPLICATE)
+        return UnitOutcome(Status.MERGED, Reason.DUPLICATE)
     if Position(unit.sources[0].seq, unit.sources[0].message) in told:
-        return Fate(Status.PARAPHRASED)
+        return UnitOutcome(Status.PARAPHRASED)
     return _GONE[_reason(unit, circumstances)]
 
 
@@ -143,16 +143,16 @@ def _reason(unit: Unit, circumstances: Circumstances) -> Reason:
     return Reason.SUMMARISER_OMITTED
 
 
-def is_kept(fate: Fate) -> bool:
+def is_kept(fate: UnitOutcome) -> bool:
     """Whether the view has the unit's string or value."""
     return fate.status in KEPT
 
 
-def superseded(fate: Fate, by: str) -> Fate:
+def superseded(fate: UnitOutcome, by: str) -> UnitOutcome:
     """The fate of a dropped value that a later one, which is kept, replaced."""
     return replace(fate, reason=Reason.SUPERSEDED, superseded_by=by)
 
 
-def altered(fate: Fate, to: str, place: Place) -> Fate:
+def altered(fate: UnitOutcome, to: str, place: Place) -> UnitOutcome:
     """The fate of a lost value in whose place the view has another one."""
     return replace(fate, status=Status.ALTERED, reason=None, altered_to=to, kept_in=place)

@@ -64,11 +64,11 @@ def root_of(rows: Sequence[Row], previous_root: str) -> str:
     """SHA-256 over the previous root and all rows, in order, each by what an erasure leaves."""
     chain = hashlib.sha256(previous_root.encode())
     for row in rows:
-        chain.update(hashlib.sha256(_lasting(row)).digest())
+        chain.update(hashlib.sha256(_persistent(row)).digest())
     return chain.hexdigest()
 
 
-def _lasting(row: Row) -> bytes:
+def _persistent(row: Row) -> bytes:
     """All of a row but its words, its salt, and what may change after the seal.
 
     Ledgers of before knew no `aside`, and their roots cover neither it nor what the rows say of earlier compactions.

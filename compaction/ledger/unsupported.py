@@ -8,7 +8,7 @@ from threadmark.compaction.input.source import Role, SourceEntry
 from threadmark.compaction.ledger.anchors import ANCHORED, Anchor, anchors_of, is_same_anchor, source_anchors
 from threadmark.compaction.ledger.collect import Unit
 from threadmark.compaction.ledger.evidence import Passage
-from threadmark.compaction.ledger.outcomes import Fate, altered, is_kept, superseded
+from threadmark.compaction.ledger.outcomes import UnitOutcome, altered, is_kept, superseded
 from threadmark.compaction.ledger.rows import Row, RowKey
 from threadmark.compaction.ledger.terms import Status, UnitKind
 
@@ -82,7 +82,7 @@ def _is_new(clause: str, texts: Sequence[str]) -> bool:
 
 
 def mark_altered(
-    fates: dict[RowKey, Fate],
+    outcomes: dict[RowKey, UnitOutcome],
     introduced: Sequence[Row],
     summary: Sequence[Passage],
     covered: Sequence[SourceEntry],
@@ -100,28 +100,31 @@ def mark_altered(
         if (key := RowKey(UnitKind.ATOM, cls, canon)) in inventions
     ]
     for key, anchor, _ in source_anchors(covered, analyses, classes):
-        if key not in fates or fates[key].status is not Status.DROPPED:
+        if key not in outcomes or outcomes[key].status is not Status.DROPPED:
             continue
         for row, invented in suspects:
             if row.cls == key.cls and row.kept_in is not None and is_same_anchor(anchor, invented):
-                fates[key] = altered(fates[key], row.text, row.kept_in)
+                outcomes[key] = altered(outcomes[key], row.text, row.kept_in)
                 break
 
 
 def mark_superseded(
-    fates: dict[RowKey, Fate], units: Mapping[RowKey, Unit], covered: Sequence[SourceEntry], analyses: Analyses
+    outcomes: dict[RowKey, UnitOutcome],
+    units: Mapping[RowKey, Unit],
+    covered: Sequence[SourceEntry],
+    analyses: Analyses,
 ) -> None:
     """A dropped value is superseded where a later one of its class, of the same thing, is kept."""
     spoken = [entry for entry in covered if entry.role in (Role.HUMAN, Role.AI)]
     kept: dict[tuple[str, str], list[tuple[RowKey, Anchor, int]]] = {}
     dropped: list[tuple[RowKey, Anchor, int]] = []
     for key, anchor, seq in source_anchors(spoken, analyses, ANCHORED):
-        if key not in fates:
+        if key not in outcomes:
             continue
-        if is_kept(fates[key]):
+        if is_kept(outcomes[key]):
             for word in anchor:
                 kept.setdefault((key.cls, word), []).append((key, anchor, seq))
-        elif fates[key].status is Status.DROPPED:
+        elif outcomes[key].status is Status.DROPPED:
             dropped.append((key, anchor, seq))
     for key, anchor, seq in dropped:
         later = next(
@@ -134,4 +137,4 @@ def mark_superseded(
             None,
         )
         if later is not None:
-            fates[key] = superseded(fates[key], units[later].key.canon)
+            outcomes[key] = superseded(outcomes[key], units[later].key.canon)

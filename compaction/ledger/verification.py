@@ -68,7 +68,11 @@ def check_thread(connection: Connection, tenant_id: str, thread_id: str) -> list
             check = msgspec.structs.replace(check, damage="the ledger before it is not the one that it was chained to")
         checks.append(check)
         previous = each.ledger_root
-    if checks and checks[-1].damage is None and views.read_standing(connection, thread.number).ledger_root != previous:
+    if (
+        checks
+        and checks[-1].damage is None
+        and views.read_current_view(connection, thread.number).ledger_root != previous
+    ):
         checks[-1] = msgspec.structs.replace(checks[-1], damage="the thread names another last ledger")
     return checks
 

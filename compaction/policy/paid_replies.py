@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import Connection
 
-from threadmark.compaction.errors import PurseEmpty
+from threadmark.compaction.errors import BudgetSpent
 from threadmark.compaction.policy.money import Price, bound_of, cost_of, spell_money
 from threadmark.compaction.records import Compaction, Order
 from threadmark.compaction.store import budgets, replies
@@ -22,8 +22,8 @@ __all__ = ["PaidReplies"]
 class PaidReplies:
     """A summariser. Without `held`, for a dry run, nothing is kept but what is spent from a purse.
 
-    Beside what a summariser raises: DraftRefused when the compaction's cap does not allow the call, PurseEmpty when the
-    purse has too little.
+    Beside what a summariser raises: DraftRefused when the compaction's cap does not allow the call, BudgetSpent when
+    the purse has too little.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class PaidReplies:
         return self._spent or None
 
     async def admit(self, prompts: Sequence[SummaryPrompt]) -> None:
-        """Let a draft begin whose calls can all be paid. Raises DraftRefused, PurseEmpty."""
+        """Let a draft begin whose calls can all be paid. Raises DraftRefused, BudgetSpent."""
         if self._price is None:
             if self._cap is not None or self._purse_id is not msgspec.UNSET:
                 raise DraftRefused(Refused.COST_CAP, "the model has no price")
@@ -52,7 +52,7 @@ class PaidReplies:
         if purse_id is not msgspec.UNSET:
             left = await self._database.read(lambda connection: budgets.purse_left(connection, purse_id))
             if left is not None and bound > left:
-                raise PurseEmpty(purse_id)
+                raise BudgetSpent(purse_id)
 
     async def summarise(self, prompt: SummaryPrompt) -> SummaryReply:
         """The reply to this very prompt, kept before anything is made of it. Raises SummariserFailed too."""

@@ -17,7 +17,7 @@ from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.store import ledger_rows, orders, replies, views
 from threadmark.compaction.view import View
 from threadmark.compaction.view.view_entries import change_to
-from threadmark.state import LeaseLost, Thread, ThreadGone, ViewAct, append_aside, to_us
+from threadmark.state import LeaseLost, Thread, ThreadGone, ViewAct, append_external, to_us
 from threadmark.state.tasks.tasks import NewTask, add_task
 from threadmark.state.threads.thread_numbers import is_overwritten, lock_number
 
@@ -53,11 +53,11 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     if stored is not None and stored.view_id == proposal.view.view_id:
         return stored
     compaction_id = done.compaction.compaction_id
-    before, now_us = loaded.standing, to_us(done.now)
+    before, now_us = loaded.current_view, to_us(done.now)
     view = msgspec.structs.replace(proposal.view, version=before.version + 1)
     if not orders.change(connection, compaction_id, done.holder, _ended(done, view)):
         raise HoldLost(compaction_id, done.holder)
-    if not views.move_standing(connection, thread.number, before, view, proposal.ledger.root):
+    if not views.move_current_view(connection, thread.number, before, view, proposal.ledger.root):
         raise ViewMoved(thread.thread_id, before.view_id)
     absorbed = {loaded.segments[segment_id].compaction_id for segment_id in done.absorbed}
     kept = KeptView(
@@ -86,7 +86,7 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     if committed is None:
         raise HoldLost(compaction_id, done.holder)
     if done.fence is None:
-        append_aside(connection, thread, change_to(kept, "compacted", committed), now_us)
+        append_external(connection, thread, change_to(kept, "compacted", committed), now_us)
     return committed
 
 
@@ -101,7 +101,7 @@ def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
         raise RunInProgress(thread.thread_id)
     changed = thread.lineage != loaded.thread.lineage and fence is None
     if changed or is_overwritten(connection, thread.number, loaded.thread.head_seq):
-        raise ViewMoved(thread.thread_id, loaded.standing.view_id)
+        raise ViewMoved(thread.thread_id, loaded.current_view.view_id)
     return thread
 
 
@@ -152,10 +152,10 @@ class ViewMove:
 
 def move_view(connection: Connection, move: ViewMove) -> KeptView:
     """Keep the view and point the thread at it, or nothing. Raises as `commit_compaction` does."""
-    loaded, before = move.loaded, move.loaded.standing
+    loaded, before = move.loaded, move.loaded.current_view
     thread = _still(connection, loaded, move.fence)
     view = msgspec.structs.replace(move.view, version=before.version + 1)
-    if not views.move_standing(connection, thread.number, before, view, before.ledger_root):
+    if not views.move_current_view(connection, thread.number, before, view, before.ledger_root):
         raise ViewMoved(thread.thread_id, before.view_id)
     kept = KeptView(
         view=view,
@@ -172,5 +172,5 @@ def move_view(connection: Connection, move: ViewMove) -> KeptView:
     orders.set_statuses(connection, left, CompactionStatus.RESTORED, now_us)
     orders.set_statuses(connection, again, CompactionStatus.COMMITTED, now_us)
     if move.fence is None:
-        append_aside(connection, thread, change_to(kept, move.act), now_us)
+        append_external(connection, thread, change_to(kept, move.act), now_us)
     return kept

@@ -221,9 +221,9 @@ class _Work:
         if segment is not None:
             segments[segment.segment_id] = segment
         view = self._view(segment)
-        yield from passages_of(view, request.situation.entries, segments, self._analyses, self._lasting())
+        yield from passages_of(view, request.situation.entries, segments, self._analyses, self._persistent())
 
-    def _lasting(self) -> set[int]:
+    def _persistent(self) -> set[int]:
         """Entries that every later compaction keeps too."""
         entries = self._request.situation.entries
         first = next((entry.seq for entry in entries if entry.role is Role.HUMAN), None)

@@ -13,23 +13,23 @@ import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
-from threadmark.compaction.errors import HoldLost, PlanOutdated, PurseEmpty, RunInProgress, ViewMoved
+from threadmark.compaction.errors import BudgetSpent, HoldLost, PlanOutdated, RunInProgress, ViewMoved
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.prior_analysis import known_analyses
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_by_number
 from threadmark.compaction.ledger import History, histories
 from threadmark.compaction.policy.money import Price
 from threadmark.compaction.policy.paid_replies import PaidReplies
 from threadmark.compaction.records import Compaction, CompactionStatus, Order
 from threadmark.compaction.run.commit import Commit, commit_compaction
-from threadmark.compaction.run.executor import compact_beside
+from threadmark.compaction.run.executor import compact_in_executor
 from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, plan_compaction
 from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
 from threadmark.compaction.store import ledger_rows, orders, replies, views
 from threadmark.compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
-from threadmark.state import Database, Folds, LeaseLost, NotFound, ThreadGone, new_id, to_us
+from threadmark.state import Database, FoldCache, LeaseLost, NotFound, ThreadGone, new_id, to_us
 
-__all__ = ["HOLD_S", "Performance", "Tools", "draft"]
+__all__ = ["HOLD_S", "CompactionRun", "Tools", "draft"]
 
 _LOG = logging.getLogger("threadmark.compaction")
 #: How long a process that says nothing keeps a compaction (seconds); a worker keeps it no longer than its lease.
@@ -44,11 +44,11 @@ class Tools(Protocol):
     database: Database
     count: TokenCounter
     count_message: MessageCounter
-    folds: Folds | None
+    fold_cache: FoldCache | None
     now: Callable[[], datetime]
 
 
-class Performance:
+class CompactionRun:
     """One attempt of one process."""
 
     def __init__(
@@ -84,7 +84,7 @@ class Performance:
                 return await self._end(CompactionStatus.ABORTED, "view_moved", str(error))
             except (LeaseLost, ThreadGone):
                 return await self._end(CompactionStatus.ABORTED, "lease_lost", "the run lost its lease of the thread")
-            except PurseEmpty as error:
+            except BudgetSpent as error:
                 return await self._end(CompactionStatus.ABORTED, "cost_max", str(error))
             except HoldLost:
                 return await self._stored()
@@ -98,7 +98,7 @@ class Performance:
             leaving = plan.covered or plan.masked
             signature = views.signature_of(leaving, loaded.versions)
             if number and signature != held.signature:
-                raise ViewMoved(loaded.thread.thread_id, loaded.standing.view_id)
+                raise ViewMoved(loaded.thread.thread_id, loaded.current_view.view_id)
             held = await self._keep_plan(plan, leaving, signature, loaded)
             try:
                 return await self._draft_and_commit(held, plan, loaded)
@@ -153,7 +153,9 @@ class Performance:
 
     async def _load(self, held: Compaction) -> Loaded:
         return await self._tools.database.read(
-            lambda connection: load_numbered(connection, held.thread, self._tools.count_message, self._tools.folds)
+            lambda connection: load_by_number(
+                connection, held.thread, self._tools.count_message, self._tools.fold_cache
+            )
         )
 
     async def _hold(self) -> Compaction | None:
@@ -274,11 +276,11 @@ async def draft(
         plan=plan,
         policy=order.policy,
         secret=secrets.token_bytes(32),
-        previous_root=loaded.standing.ledger_root,
+        previous_root=loaded.current_view.ledger_root,
         history=await tools.database.read(lambda connection: _history(connection, absorbed)),
     )
     known = await known_analyses(tools.database, loaded.thread.number) if analyses is None else analyses
-    return await compact_beside(request, known, summariser, tools.count)
+    return await compact_in_executor(request, known, summariser, tools.count)
 
 
 def _history(connection: Connection, compaction_ids: list[str]) -> dict[str, History]:

@@ -15,7 +15,7 @@ from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Propo
 from threadmark.compaction.summary import SummaryPrompt, SummaryReply, TokenCounter
 from threadmark.state.pools import check_wanted
 
-__all__ = ["compact_beside"]
+__all__ = ["compact_in_executor"]
 
 #: What the work asks of the loop that it was begun from.
 Call = Callable[[], Awaitable[Any]]
@@ -43,7 +43,7 @@ def _ask(call: Call) -> Generator[Call, Any, Any]:
     return (yield call)
 
 
-async def compact_beside(
+async def compact_in_executor(
     request: CompactionRequest, analyses: Analyses, summariser: PaidReplies | None, count: TokenCounter
 ) -> Proposal | Aborted:
     """`compact`, in threads for it, none of which is held while the summariser answers on the caller's loop.

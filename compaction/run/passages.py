@@ -18,7 +18,7 @@ def passages_of(
     entries: Sequence[SourceEntry],
     segments: Mapping[str, Segment],
     analyses: Analyses,
-    lasting: Collection[int],
+    persistent: Collection[int],
 ) -> Iterator[Passage]:
     """One passage for each text: summaries, pinned spans, and the entries that stay.
 
@@ -33,21 +33,23 @@ def passages_of(
         elif isinstance(item, Live):
             for entry in entries:
                 if item.from_seq <= entry.seq and (item.to_seq is None or entry.seq <= item.to_seq):
-                    yield from _of_entry(entry, analyses, lasting=entry.seq in lasting or entry.role is Role.SYSTEM)
+                    yield from _of_entry(
+                        entry, analyses, persistent=entry.seq in persistent or entry.role is Role.SYSTEM
+                    )
         elif isinstance(item, Pin):
             for entry in by_seq.get(item.seq, ()):
                 if entry.message == item.message and not entry.erased:
                     yield _of_pin(entry, item, analyses)
 
 
-def _of_entry(entry: SourceEntry, analyses: Analyses, *, lasting: bool) -> Iterator[Passage]:
+def _of_entry(entry: SourceEntry, analyses: Analyses, *, persistent: bool) -> Iterator[Passage]:
     if entry.erased:
         return
     for analysed in analyses.of(entry):
         yield Passage(
             text=entry.text_of(analysed.part),
             found=analysed.found,
-            lasting=lasting or entry.pinned,
+            persistent=persistent or entry.pinned,
             seq=entry.seq,
             message=entry.message,
             part=analysed.part,
@@ -74,7 +76,7 @@ def _of_pin(entry: SourceEntry, pin: Pin, analyses: Analyses) -> Passage:
     return Passage(
         text=entry.text_of(pin.part)[pin.start : pin.end],
         found=inside,
-        lasting=True,
+        persistent=True,
         seq=entry.seq,
         message=entry.message,
         part=pin.part,

@@ -37,7 +37,7 @@ class Promotion(msgspec.Struct, frozen=True, kw_only=True):
 
 def promotions_of(judged: Judged, thread_ref: str, count_max: int) -> tuple[Promotion, ...]:
     """The dropped units worth keeping, by salience: clauses of people and models, and critical values of people."""
-    dropped = [unit for key, unit in judged.units.items() if judged.fates[key].status is Status.DROPPED]
+    dropped = [unit for key, unit in judged.units.items() if judged.outcomes[key].status is Status.DROPPED]
     worthy = sorted(filter(_is_worthy, dropped), key=lambda unit: (-salience(unit), unit.sources[0]))
     return tuple(_promotions(worthy[:count_max], thread_ref))
 

@@ -3,7 +3,7 @@
 from sqlalchemy import Connection, func, insert, or_, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.errors import PurseEmpty
+from threadmark.compaction.errors import BudgetSpent
 
 __all__ = ["charge", "open_purse", "purse_left", "purse_spent"]
 
@@ -31,7 +31,7 @@ def charge(
 ) -> None:
     """Note money as spent, of the compaction and from its purse; a negative sum gives back.
 
-    Raises PurseEmpty when the purse has less and the call is ahead; the caller's transaction is to be given up then.
+    Raises BudgetSpent when the purse has less and the call is ahead; the caller's transaction is to be given up then.
     """
     if purse_id is not None:
         paid = update(tables.purse).where(_purse.purse_id == purse_id).values(spent=_purse.spent + picos)
@@ -39,7 +39,7 @@ def charge(
         # What a call has cost is noted whatever it is; only what is set aside before one has to be there.
         done = connection.execute(paid.where(enough) if is_ahead else paid)
         if done.rowcount != 1:
-            raise PurseEmpty(purse_id)
+            raise BudgetSpent(purse_id)
     if compaction_id is not None:
         connection.execute(
             update(tables.compaction)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from threadmark.compaction import tables
 from threadmark.compaction.input.source import Position, Role
 from threadmark.compaction.ledger import GENESIS
-from threadmark.compaction.records import WHOLE_VIEW, Cause, KeptView, Standing
+from threadmark.compaction.records import WHOLE_VIEW, Cause, CurrentView, KeptView
 from threadmark.compaction.store.insert_new import insert_new
 from threadmark.compaction.view import Item, Segment, View, first_view
 from threadmark.state import from_us, to_us
@@ -20,10 +20,10 @@ __all__ = [
     "erased_in",
     "find_view",
     "list_views",
-    "move_standing",
+    "move_current_view",
     "put_segment",
+    "read_current_view",
     "read_segments",
-    "read_standing",
     "segments_of_thread",
     "signature_of",
     "whole_view",
@@ -45,22 +45,22 @@ def signature_of(covered: Iterable[int], versions: Mapping[int, int]) -> str:
     return hashlib.sha256(msgspec.json.encode(pairs)).hexdigest()
 
 
-def read_standing(connection: Connection, thread: int) -> Standing:
+def read_current_view(connection: Connection, thread: int) -> CurrentView:
     """Where the thread stands."""
-    row = connection.execute(select(tables.standing).where(tables.standing.c.thread == thread)).one_or_none()
+    row = connection.execute(select(tables.current_view).where(tables.current_view.c.thread == thread)).one_or_none()
     if row is None:
-        return Standing(view_id=WHOLE_VIEW, version=1, ledger_root=GENESIS)
-    return Standing(view_id=row.view_id, version=row.version, ledger_root=row.ledger_root)
+        return CurrentView(view_id=WHOLE_VIEW, version=1, ledger_root=GENESIS)
+    return CurrentView(view_id=row.view_id, version=row.version, ledger_root=row.ledger_root)
 
 
-def move_standing(connection: Connection, thread: int, before: Standing, view: View, ledger_root: str) -> bool:
+def move_current_view(connection: Connection, thread: int, before: CurrentView, view: View, ledger_root: str) -> bool:
     """Point the thread at `view`, if it still stands where it stood; whether it did."""
     values = {"view_id": view.view_id, "version": view.version, "ledger_root": ledger_root}
     if before.version == 1:
-        return insert_new(connection, tables.standing, {"thread": thread, **values}) is not None
-    column = tables.standing.c
+        return insert_new(connection, tables.current_view, {"thread": thread, **values}) is not None
+    column = tables.current_view.c
     moved = connection.execute(
-        update(tables.standing).where(column.thread == thread, column.version == before.version).values(values)
+        update(tables.current_view).where(column.thread == thread, column.version == before.version).values(values)
     )
     return moved.rowcount == 1
 

@@ -26,7 +26,7 @@ def _false_places(judged: Judged, rules: Rules) -> Iterator[Place]:
             yield row.kept_in
         if row.kept_in is not None and row.unit is UnitKind.CLAUSE and row.cls in rules.critical_clauses:
             yield row.kept_in
-    for key, fate in judged.fates.items():
+    for key, fate in judged.outcomes.items():
         critical = is_critical(judged.units[key], rules.critical_atoms, rules.critical_clauses)
         if fate.status is Status.ALTERED and fate.kept_in is not None and critical:
             yield fate.kept_in

@@ -58,7 +58,7 @@ def text_of(lines: Iterable[Line]) -> str:
 def passage_of(segment_id: str, text: str) -> Passage:
     """A summary's text as the ledger reads it: our own marks are blanks, so that they are no atoms of anybody."""
     masked = _OURS.sub(lambda match: " " * len(match[0]), text)
-    return Passage(text=masked, found=analyse_text(masked), lasting=True, segment_id=segment_id)
+    return Passage(text=masked, found=analyse_text(masked), persistent=True, segment_id=segment_id)
 
 
 def estimate_tokens(text: str) -> int:

@@ -6,7 +6,7 @@ from threadmark.compaction.input.source import SourceEntry
 from threadmark.compaction.run.plan import Plan
 from threadmark.compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, live_seqs, ranges_of
 
-__all__ = ["next_view", "standing_entries"]
+__all__ = ["current_entries", "next_view"]
 
 
 def next_view(
@@ -43,7 +43,7 @@ def _open_ended(items: list[Item], head: int) -> tuple[Item, ...]:
     return (*items, Live(head + 1))
 
 
-def standing_entries(view: View, entries: Sequence[SourceEntry]) -> list[SourceEntry]:
+def current_entries(view: View, entries: Sequence[SourceEntry]) -> list[SourceEntry]:
     """The entries that the view shows as they are."""
     seqs = live_seqs(view, entries[-1].seq if entries else 0)
     return [entry for entry in entries if entry.seq in seqs]

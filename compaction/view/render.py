@@ -94,7 +94,7 @@ def _parts(view: View, entries: Sequence[SourceEntry], segments: Mapping[str, Se
         else:
             yield from _messages(shown, is_tail=False)
             shown = []
-            yield _standing(view, item, entries, segments)
+            yield _current_view(view, item, entries, segments)
     yield from _messages(shown, is_tail=True)
 
 
@@ -112,7 +112,7 @@ def _first_at(entries: Sequence[SourceEntry], seq: int) -> int:
     return low
 
 
-def _standing(
+def _current_view(
     view: View, item: Summary | Pin, entries: Sequence[SourceEntry], segments: Mapping[str, Segment]
 ) -> RenderedPart:
     if isinstance(item, Summary):

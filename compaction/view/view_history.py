@@ -8,14 +8,14 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
 from threadmark.compaction.errors import NothingToUndo, ViewBroken
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_numbered, load_thread
+from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_by_number, load_thread
 from threadmark.compaction.ledger import Source
 from threadmark.compaction.records import Cause, Compaction, KeptView
 from threadmark.compaction.run.commit import ViewMove, move_view
 from threadmark.compaction.store import ledger_rows, orders, recalls, views
 from threadmark.compaction.view import Rendered, Segment, View, ViewDiff, check_view, diff_views, render
 from threadmark.compaction.view.items import live_seqs
-from threadmark.state import Database, Folds, NotFound, ViewAct, get_thread, new_id, to_us
+from threadmark.state import Database, FoldCache, NotFound, ViewAct, get_thread, new_id, to_us
 
 __all__ = ["ShownView", "Views"]
 
@@ -36,9 +36,13 @@ class Views:
     """
 
     def __init__(
-        self, database: Database, count_message: MessageCounter, now: Callable[[], datetime], folds: Folds | None = None
+        self,
+        database: Database,
+        count_message: MessageCounter,
+        now: Callable[[], datetime],
+        fold_cache: FoldCache | None = None,
     ) -> None:
-        self._database, self._count_message, self._now, self._folds = database, count_message, now, folds
+        self._database, self._count_message, self._now, self._fold_cache = database, count_message, now, fold_cache
 
     async def show(self, tenant_id: str, thread_id: str, view_id: str | None = None) -> ShownView:
         """The thread's view, or an earlier one of it, rendered. Raises NotFound, and ViewBroken for a view that does
@@ -118,7 +122,7 @@ class Views:
                 key = f"{view.view_id}/{drop_id}"
                 recalls.add_recall(connection, key, done.thread, drop_id, "restored", requested_by, now_us)
 
-        return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned", alongside=note)
+        return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned", extra_writes=note)
 
     async def pin(self, tenant_id: str, thread_id: str, spans: Sequence[Source], *, requested_by: str = "") -> KeptView:
         """Pin spans of entries that a summary stands for, word for word. A pin stays through later compactions.
@@ -139,7 +143,7 @@ class Views:
         Raises NothingToUndo for any other view.
         """
         loaded, asked, _ = await self._read(tenant_id, thread_id, view_id)
-        if asked.view.view_id != loaded.standing.view_id:
+        if asked.view.view_id != loaded.current_view.view_id:
             raise NothingToUndo(view_id, "the thread has another view now")
         if asked.cause is not Cause.RESTORE:
             raise NothingToUndo(view_id, "no restore made it")
@@ -161,7 +165,7 @@ class Views:
         requested_by: str,
         act: ViewAct = "restored",
         *,
-        alongside: Callable[[Connection], None] | None = None,
+        extra_writes: Callable[[Connection], None] | None = None,
     ) -> KeptView:
         check_view(view, loaded.entries, await self._segments(loaded.thread.number, view))
         move = ViewMove(
@@ -175,8 +179,8 @@ class Views:
         )
 
         def unit(connection: Connection) -> KeptView:
-            if alongside is not None:
-                alongside(connection)
+            if extra_writes is not None:
+                extra_writes(connection)
             return move_view(connection, move)
 
         return await self._database.write(unit, thread=loaded.thread.number)
@@ -185,7 +189,7 @@ class Views:
         self, tenant_id: str, thread_id: str, view_id: str | None
     ) -> tuple[Loaded, KeptView, dict[str, Segment]]:
         def query(connection: Connection) -> tuple[Loaded, KeptView, dict[str, Segment]]:
-            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._folds)
+            loaded = load_thread(connection, tenant_id, thread_id, self._count_message, self._fold_cache)
             if view_id is None:
                 return loaded, loaded.view, dict(loaded.segments)
             asked = views.find_view(connection, loaded.thread.number, view_id)
@@ -217,7 +221,7 @@ class Views:
 
     async def _loaded(self, done: Compaction) -> Loaded:
         return await self._database.read(
-            lambda connection: load_numbered(connection, done.thread, self._count_message, self._folds)
+            lambda connection: load_by_number(connection, done.thread, self._count_message, self._fold_cache)
         )
 
     def _new_id(self) -> str:

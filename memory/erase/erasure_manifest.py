@@ -16,7 +16,7 @@ from threadmark.memory.store.rows import evidence_of
 from threadmark.memory.store.statements import rows
 from threadmark.memory.store.tables import assertion, evidence
 
-__all__ = ["Traces", "traces"]
+__all__ = ["ErasureManifest", "erasure_manifest_of"]
 
 ROOT_COUNT = 200
 _VERSIONS = select(assertion).where(assertion.c.root_id.in_(bindparam("roots", expanding=True)))
@@ -24,7 +24,7 @@ _EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("roots", exp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Traces:
+class ErasureManifest:
     """A part of what a selector names. `after` begins the next part; None when this was the last.
 
     `whole_thread` is set where everything of a thread was asked for, and not what single moments told.
@@ -37,7 +37,7 @@ class Traces:
     after: str | None
 
 
-def traces(connection: Connection, tenant_id: str, what: Forget, after: str = "") -> Traces:
+def erasure_manifest_of(connection: Connection, tenant_id: str, what: Forget, after: str = "") -> ErasureManifest:
     """The statements that a selector names, with all their versions and sources: a few hundred at a time."""
     named_roots = select(assertion.c.root_id).where(named(tenant_id, what), assertion.c.root_id > after)
     roots = list(connection.scalars(named_roots.distinct().order_by(assertion.c.root_id).limit(ROOT_COUNT)))
@@ -45,7 +45,7 @@ def traces(connection: Connection, tenant_id: str, what: Forget, after: str = ""
     sources = [evidence_of(row) for row in rows(connection, _EVIDENCE, {"roots": roots})]
     quotes = {each.origin.quote for each in sources if each.origin.quote is not None}
     values = {value for row in versions if isinstance(value := load(row["value"]), str) and value}
-    return Traces(
+    return ErasureManifest(
         assertion_ids=frozenset(row["assertion_id"] for row in versions),
         texts=frozenset({load(row["text"]) for row in versions} | quotes | values),
         origins=[each.origin for each in sources],

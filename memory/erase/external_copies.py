@@ -5,16 +5,16 @@ from functools import partial
 from typing import Protocol
 
 from threadmark.memory.erase.erasure_jobs import count_also, erased_ids, what_of
-from threadmark.memory.erase.erasure_manifest import Traces, traces
+from threadmark.memory.erase.erasure_manifest import ErasureManifest, erasure_manifest_of
 from threadmark.memory.store.database import Database
 
-__all__ = ["Copies", "CopyErasure", "erase_copies", "erase_late_copies"]
+__all__ = ["CopyErasure", "ExternalCopies", "erase_copies", "erase_late_copies"]
 
 
 class CopyErasure(Protocol):
     """One erasure, as it goes on outside."""
 
-    async def erase(self, part: Traces) -> None:
+    async def erase(self, part: ErasureManifest) -> None:
         """Lose a part of what goes. It may be asked for again."""
         ...
 
@@ -23,7 +23,7 @@ class CopyErasure(Protocol):
         ...
 
 
-class Copies(Protocol):
+class ExternalCopies(Protocol):
     """Keeps copies."""
 
     def erasure(self, tenant_id: str) -> CopyErasure:
@@ -31,7 +31,9 @@ class Copies(Protocol):
         ...
 
 
-async def erase_copies(database: Database, copies: Copies, *, tenant_id: str, erasure_id: str) -> CopyErasure | None:
+async def erase_copies(
+    database: Database, copies: ExternalCopies, *, tenant_id: str, erasure_id: str
+) -> CopyErasure | None:
     """Have the copies of what a job names erased, while memory can still tell what they are.
 
     None where there is nothing to do: the job is done, or it only sweeps what has expired, which was nobody's wish.
@@ -42,7 +44,7 @@ async def erase_copies(database: Database, copies: Copies, *, tenant_id: str, er
     outside = copies.erasure(tenant_id)
     after: str | None = ""
     while after is not None:
-        part = await database.read(partial(traces, tenant_id=tenant_id, what=what, after=after))
+        part = await database.read(partial(erasure_manifest_of, tenant_id=tenant_id, what=what, after=after))
         await outside.erase(part)
         after = part.after
     return outside

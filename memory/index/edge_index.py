@@ -157,11 +157,11 @@ def _requests(probe: Probe, place: Within, where: edge.Filter, count_max: int) -
     queries: list[Any] = []
     if probe.terms:
         sparse = edge.SparseVector(list(probe.terms), list(probe.terms.values()))
-        rarity = edge.SearchParams(idf=edge.IdfParams(corpus=_filter(place.corpus or place.groups)))
+        idf = edge.SearchParams(idf=edge.IdfParams(corpus=_filter(place.corpus or place.groups)))
         for arm in ("text", "context"):
             names.append(arm)
             nearest = edge.Query.Nearest(sparse, using=arm)
-            queries.append(edge.QueryRequest(count_max, query=nearest, filter=where, params=rarity))
+            queries.append(edge.QueryRequest(count_max, query=nearest, filter=where, params=idf))
     if probe.dense is not None:
         names.append("dense")
         nearest = edge.Query.Nearest(list(map(float, probe.dense)), using="dense")

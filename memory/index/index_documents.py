@@ -17,7 +17,7 @@ from threadmark.memory.store.tables import assertion, namespace
 from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, weights
 from threadmark.memory.write.preparation import dense_text
 
-__all__ = ["Material", "materials", "page"]
+__all__ = ["IndexDocument", "index_documents", "page"]
 
 _NAMES = (
     "number assertion_id tenant_id text kind subject_key attribute_key trust speaker thread_ref run_ref previous_id "
@@ -29,7 +29,7 @@ _QUERY = select(*(assertion.c[name] for name in _NAMES.split()), namespace.c.lab
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
+class IndexDocument:
     """An entry but for its vector."""
 
     number: int
@@ -57,7 +57,7 @@ class Material:
         )
 
 
-def materials(connection: Connection, numbers: Sequence[int]) -> list[Material]:
+def index_documents(connection: Connection, numbers: Sequence[int]) -> list[IndexDocument]:
     """Those of the assertions that are there."""
     found: list[dict[str, Any]] = []
     for part in chunks(numbers):
@@ -65,16 +65,16 @@ def materials(connection: Connection, numbers: Sequence[int]) -> list[Material]:
     return _made(connection, found)
 
 
-def page(connection: Connection, after: int, count_max: int) -> list[Material]:
+def page(connection: Connection, after: int, count_max: int) -> list[IndexDocument]:
     """Those of the next assertions after a number."""
     query = _QUERY.where(assertion.c.number > after).order_by(assertion.c.number).limit(count_max)
     return _made(connection, rows(connection, query))
 
 
-def _made(connection: Connection, found: Sequence[dict[str, Any]]) -> list[Material]:
+def _made(connection: Connection, found: Sequence[dict[str, Any]]) -> list[IndexDocument]:
     before = words_of(connection, sorted({row["previous_id"] for row in found if row["previous_id"] is not None}))
     return [
-        Material(
+        IndexDocument(
             number=row["number"],
             assertion_id=row["assertion_id"],
             tags=_tags(row),

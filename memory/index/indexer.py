@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from threadmark.memory.embedders.embedder import Embedder, checked, space_name
 from threadmark.memory.errors import EmbedderFailed
 from threadmark.memory.index.index import Entry, Index, Vector
-from threadmark.memory.index.index_documents import Material, materials
+from threadmark.memory.index.index_documents import IndexDocument, index_documents
 from threadmark.memory.model.instants import to_us
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.outbox import Due, due, put_off, settle
@@ -108,7 +108,7 @@ class Indexer:
         numbers = [each.entry for each in batch]
         # The spaces are read before the rows: a space that begins later is filled from rows at least as new.
         spaces = await self._database.read(live)
-        found = await self._database.read(lambda c: materials(c, numbers))
+        found = await self._database.read(lambda c: index_documents(c, numbers))
         gone = sorted(set(numbers) - {each.number for each in found})
         vectors, failed = await embedded(self._embedder, found)
         for space in spaces:
@@ -124,7 +124,7 @@ class Indexer:
         await self._database.write(finish)
         return len(done)
 
-    def entries(self, space: Space, found: Sequence[Material], vectors: dict[int, Vector]) -> list[Entry]:
+    def entries(self, space: Space, found: Sequence[IndexDocument], vectors: dict[int, Vector]) -> list[Entry]:
         """The entries that can be made for a space."""
         if not self.can_embed(space):
             return [each.entry(None) for each in found]
@@ -143,7 +143,7 @@ def dimension_of(space: str) -> int:
     return int(space.rsplit("-", 3)[1])
 
 
-async def embedded(embedder: Embedder, found: Sequence[Material]) -> tuple[dict[int, Vector], dict[int, str]]:
+async def embedded(embedder: Embedder, found: Sequence[IndexDocument]) -> tuple[dict[int, Vector], dict[int, str]]:
     """Vectors by number, and by number what the others failed by. One bad text does not stop the rest."""
     vectors: dict[int, Vector] = {}
     failed: dict[int, str] = {}

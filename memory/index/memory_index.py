@@ -7,7 +7,7 @@ import numpy as np
 
 from threadmark.memory.errors import IndexUnavailable
 from threadmark.memory.index.index import Arms, Entry, Probe, Vector, Within
-from threadmark.memory.text.bm25 import rarity
+from threadmark.memory.text.bm25 import idf
 
 __all__ = ["MemoryIndex"]
 
@@ -67,7 +67,7 @@ class _Space:
         for at, weight in terms.items():
             holders = self.postings[arm].get(at, {})
             inside = [each for each in holders if each in corpus]
-            rare = weight * rarity(len(corpus), len(inside))
+            rare = weight * idf(len(corpus), len(inside))
             for each in inside:
                 if each in among:
                     scores[each] += rare * holders[each]

@@ -136,10 +136,10 @@ def _requests(
     requests: list[models.QueryRequest] = []
     if probe.terms:
         sparse = models.SparseVector(indices=list(probe.terms), values=list(probe.terms.values()))
-        rarity = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter(place.corpus or place.groups)))
+        idf = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter(place.corpus or place.groups)))
         for arm in ("text", "context"):
             names.append(arm)
-            requests.append(models.QueryRequest(query=sparse, using=arm, filter=where, limit=count_max, params=rarity))
+            requests.append(models.QueryRequest(query=sparse, using=arm, filter=where, limit=count_max, params=idf))
     if probe.dense is not None:
         names.append("dense")
         vector = list(map(float, probe.dense))

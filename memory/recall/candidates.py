@@ -13,7 +13,7 @@ from threadmark.memory.store.spaces import Space, live
 from threadmark.memory.store.statements import chunks, known_namespaces
 from threadmark.memory.store.tables import assertion, namespace, namespace_prefix
 
-__all__ = ["TAIL_COUNT_MAX", "Ground", "Tail", "ground", "newest", "proposed", "words_of"]
+__all__ = ["TAIL_COUNT_MAX", "Ground", "Unindexed", "ground", "newest", "proposed", "words_of"]
 
 #: The most unindexed rows that one recall reads; beyond it the index is down, and the newest count.
 TAIL_COUNT_MAX = 2_000
@@ -34,7 +34,7 @@ _NAMESPACES = (
 )
 
 
-class Tail(NamedTuple):
+class Unindexed(NamedTuple):
     """A row that no index has, with its terms and those of the turn before it."""
 
     row: Held
@@ -47,7 +47,7 @@ class Ground(NamedTuple):
 
     space: Space | None
     namespaces: dict[int, Namespace]
-    tail: list[Tail]
+    tail: list[Unindexed]
 
 
 def ground(connection: Connection, scope: Scope) -> Ground:
@@ -62,7 +62,7 @@ def ground(connection: Connection, scope: Scope) -> Ground:
     )
 
 
-def newest(connection: Connection, scope: Scope) -> list[Tail]:
+def newest(connection: Connection, scope: Scope) -> list[Unindexed]:
     """The newest rows of the scope: what recall has when the index is down."""
     return _with_words(connection, scope, assertion.c.number > 0)
 
@@ -93,7 +93,7 @@ def _namespaces(connection: Connection, scope: Scope) -> dict[int, Namespace]:
     return {number: tuple(load(labels)) for number, labels in connection.execute(_NAMESPACES, place)}
 
 
-def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Tail]:
+def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Unindexed]:
     query = (
         select(*_COLUMNS, assertion.c.terms)
         .where(
@@ -106,7 +106,7 @@ def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Ta
     )
     found = [(Held._make(row[:-1]), row[-1].split()) for row in connection.execute(query)]
     before = words_of(connection, sorted({row.previous_id for row, _ in found if row.previous_id is not None}))
-    return [Tail(row, own, [*before.get(row.previous_id or "", []), *own]) for row, own in found]
+    return [Unindexed(row, own, [*before.get(row.previous_id or "", []), *own]) for row, own in found]
 
 
 def _rows(connection: Connection, query: Select[Any], tenant_id: str, keys: Sequence[Any]) -> dict[int, Held]:

@@ -9,7 +9,7 @@ from threadmark.memory.model.instants import from_us, to_us
 from threadmark.memory.model.scope import Namespace, Scope
 from threadmark.memory.recall.question import Include, Question, Withheld
 
-__all__ = ["Bench", "Held"]
+__all__ = ["AdmissibilityFilter", "Held"]
 
 
 class Held(NamedTuple):
@@ -44,7 +44,7 @@ class Held(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class AdmissibilityFilter:
     """A question's conditions, spelled out once for all of its rows."""
 
     scope: Scope
@@ -55,7 +55,7 @@ class Bench:
     filter: Filter | None
 
     @classmethod
-    def of(cls, question: Question) -> "Bench":
+    def of(cls, question: Question) -> "AdmissibilityFilter":
         """The bench that judges for `question`."""
         return cls(
             question.scope,
@@ -66,7 +66,7 @@ class Bench:
             None if question.filter.is_empty else question.filter,
         )
 
-    def verdict(self, row: Held, namespace: Namespace) -> Withheld | None:
+    def check(self, row: Held, namespace: Namespace) -> Withheld | None:
         """Why `row` of `namespace` is no answer; None when it is one."""
         if not self.scope.covers(row.tenant_id, namespace):
             return Withheld.OUT_OF_SCOPE

@@ -5,19 +5,19 @@ from collections.abc import Iterable
 
 from threadmark.memory.recall.dates import asks_for_time, window
 from threadmark.memory.recall.question import Question
-from threadmark.memory.recall.ranking import Cues
+from threadmark.memory.recall.ranking import QueryFeatures
 from threadmark.memory.text.terms import folded
 
-__all__ = ["cues"]
+__all__ = ["query_features"]
 
 NAME_LENGTH_MIN = 3
 _WORD = re.compile(r"[\w-]+")
 
 
-def cues(question: Question, speakers: Iterable[str]) -> Cues:
+def query_features(question: Question, speakers: Iterable[str]) -> QueryFeatures:
     """The cues of a question put to a conversation of `speakers` (folded names)."""
     words = f" {_spelled(folded(question.text))} "
-    return Cues(
+    return QueryFeatures(
         speakers=frozenset(each for each in set(speakers) if _is_named(each, words)),
         window=window(question.text, question.asked_at),
         asks_when=asks_for_time(question.text),

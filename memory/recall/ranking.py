@@ -12,7 +12,7 @@ from typing import NamedTuple
 from threadmark.memory.model.instants import to_us
 from threadmark.memory.recall.recipe import Recipe
 
-__all__ = ["ARMS", "Candidate", "Cues", "Ranked", "rank"]
+__all__ = ["ARMS", "Candidate", "QueryFeatures", "Ranked", "rank"]
 
 #: The arms of an index, in the order of their explanation.
 ARMS = ("text", "context", "dense")
@@ -20,7 +20,7 @@ Signals = dict[str, list[float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cues:
+class QueryFeatures:
     """What a question says about its answer beside its words."""
 
     speakers: frozenset[str] = frozenset()  #: folded names of speakers that occur in it
@@ -50,7 +50,9 @@ class Ranked:
     because: Mapping[str, float]
 
 
-def rank(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe, count_max: int) -> list[Ranked]:
+def rank(
+    candidates: Sequence[Candidate], query_features: QueryFeatures, recipe: Recipe, count_max: int
+) -> list[Ranked]:
     """The best `count_max` candidates, best first."""
     if not candidates:
         return []
@@ -61,7 +63,7 @@ def rank(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe, count_max:
     totals = _sums(signals.values())
     signals["neighbours"] = _weighed(recipe.neighbour, _borrowed(candidates, totals))
     totals = _sums([totals, signals["neighbours"]])
-    lifts = _lifts(candidates, cues, recipe, max(totals) - min(totals))
+    lifts = _lifts(candidates, query_features, recipe, max(totals) - min(totals))
     signals |= lifts
     totals = _sums([totals, *lifts.values()])
     signals["conversation"] = _weighed(recipe.session, _conversation(candidates, totals, recipe.session_best_count))
@@ -109,21 +111,21 @@ def _borrowed(candidates: Sequence[Candidate], base: Sequence[float]) -> list[fl
     return around
 
 
-def _lifts(candidates: Sequence[Candidate], cues: Cues, recipe: Recipe, spread: float) -> Signals:
+def _lifts(candidates: Sequence[Candidate], query_features: QueryFeatures, recipe: Recipe, spread: float) -> Signals:
     lifts: Signals = {}
-    if (named := _named(candidates, cues)) is not None:
+    if (named := _named(candidates, query_features)) is not None:
         lifts["speaker"] = [recipe.speaker * spread if each.speaker == named else 0.0 for each in candidates]
-    if cues.window is not None:
-        first, last = map(to_us, cues.window)
+    if query_features.window is not None:
+        first, last = map(to_us, query_features.window)
         lifts["date"] = [recipe.date * spread if first <= each.observed_at < last else 0.0 for each in candidates]
-    if cues.asks_when:
+    if query_features.asks_when:
         lifts["time_words"] = [recipe.time_words * spread if each.says_when else 0.0 for each in candidates]
     return lifts
 
 
-def _named(candidates: Sequence[Candidate], cues: Cues) -> str | None:
+def _named(candidates: Sequence[Candidate], query_features: QueryFeatures) -> str | None:
     """The one speaker whom the question names; naming two tells nothing."""
-    named = {each.speaker for each in candidates if each.speaker in cues.speakers}
+    named = {each.speaker for each in candidates if each.speaker in query_features.speakers}
     return named.pop() if len(named) == 1 else None
 
 

@@ -14,9 +14,9 @@ from threadmark.memory.index.index import Arms, Index, Probe, within
 from threadmark.memory.index.indexer import Indexer
 from threadmark.memory.model.scope import Namespace
 from threadmark.memory.pools import QUESTIONS
-from threadmark.memory.recall.candidates import Ground, Tail, ground, newest, proposed, words_of
-from threadmark.memory.recall.post_filter import Bench, Held
-from threadmark.memory.recall.query_features import cues
+from threadmark.memory.recall.candidates import Ground, Unindexed, ground, newest, proposed, words_of
+from threadmark.memory.recall.post_filter import AdmissibilityFilter, Held
+from threadmark.memory.recall.query_features import query_features
 from threadmark.memory.recall.question import Answer, Answers, Question, Withheld
 from threadmark.memory.recall.ranking import Candidate, Ranked, rank
 from threadmark.memory.recall.recipe import CURRENT, Recipe, weighed_for
@@ -103,7 +103,7 @@ class Answering:
             if len(kept) >= question.count_max or not found.is_full:
                 break
             count_max *= REFILL_FACTOR
-        named = cues(question, (row.speaker for row in kept if row.speaker is not None))
+        named = query_features(question, (row.speaker for row in kept if row.speaker is not None))
         candidates = [_candidate(row, found.arms) for row in kept]
         return rank(candidates, named, self._recipe, question.count_max), withheld, found.index_answered
 
@@ -154,7 +154,7 @@ class Answering:
             return probe
         return replace(probe, dense=vector)
 
-    async def _from_tail(self, asked: Sequence[str], tail: Sequence[Tail], found: _Proposals) -> None:
+    async def _from_tail(self, asked: Sequence[str], tail: Sequence[Unindexed], found: _Proposals) -> None:
         """Add what no index has, on the scale of what it has."""
         if not tail:
             return
@@ -184,13 +184,13 @@ def _disposed(
     withheld: Counter[Withheld] = Counter()
     withheld[Withheld.ERASED] += found.gone_count
     scored = {each for arm in found.arms.values() for each in arm}
-    bench = Bench.of(question)
+    admissible = AdmissibilityFilter.of(question)
     kept: list[Held] = []
     for number, row in found.rows.items():
         if number not in scored:
             continue
         namespace = namespaces.get(row.namespace_id)
-        reason = Withheld.OUT_OF_SCOPE if namespace is None else bench.verdict(row, namespace)
+        reason = Withheld.OUT_OF_SCOPE if namespace is None else admissible.check(row, namespace)
         if reason is None:
             kept.append(row)
         else:

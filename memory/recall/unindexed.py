@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, dimension, rarity, score, weights
+from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, dimension, idf, score, weights
 
 __all__ = ["Words", "scores"]
 
@@ -35,7 +35,7 @@ def _arm(
     known: Mapping[int, float],
 ) -> dict[int, float]:
     texts = {each: weights(words[at], _LENGTHS[arm]) for each, words in {**indexed, **tail}.items()}
-    rare = {term: rarity(len(texts), sum(term in text for text in texts.values())) for term in asked}
+    rare = {term: idf(len(texts), sum(term in text for text in texts.values())) for term in asked}
     own = {each: score(asked, text, rare) for each, text in texts.items()}
     theirs = sum(known[each] for each in indexed if each in known)
     ours = sum(own[each] for each in indexed if each in known)

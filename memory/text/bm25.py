@@ -8,7 +8,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["CONTEXT_LENGTH", "TEXT_LENGTH", "dimension", "rarity", "weights"]
+__all__ = ["CONTEXT_LENGTH", "TEXT_LENGTH", "dimension", "idf", "weights"]
 
 K1, B = 1.2, 0.75
 #: Reference lengths, in terms: about those of a chat message with its date, and of two. Measured: a fixed one costs
@@ -28,7 +28,7 @@ def weights(terms: Sequence[str], reference_length: float) -> dict[int, float]:
     return {at: count * (K1 + 1) / (count + norm) for at, count in counts.items()}
 
 
-def rarity(population: int, holders: int) -> float:
+def idf(population: int, holders: int) -> float:
     """The weight of a term that `holders` of `population` texts have."""
     return math.log(1 + (population - holders + 0.5) / (holders + 0.5))
 

@@ -19,9 +19,9 @@ from sqlalchemy import Connection, RootTransaction
 from threadmark.state.append import append_statements as sql
 from threadmark.state.append.binary_arrays import BigInts, Blobs, Ints, Texts
 
-__all__ = ["OVERTAKEN", "Append", "Appended", "End", "Outcome", "append_batch", "begin_units", "commit_appends"]
+__all__ = ["OVERTAKEN", "Append", "Appended", "Outcome", "RunEnd", "append_batch", "begin_units", "commit_appends"]
 
-#: What `Append.rows` and `End` are made of.
+#: What `Append.rows` and `RunEnd` are made of.
 _ROW_COLUMNS: tuple[Callable[[Iterable[Any]], Any], ...] = (
     BigInts,
     BigInts,
@@ -41,7 +41,7 @@ OVERTAKEN: Final = "overtaken"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class RunEnd:
     """How a run settles, and what its thread is then; while another run of it is pending, the thread stays busy."""
 
     run: int
@@ -76,7 +76,7 @@ class Append:
     head_seq: int
     head_digest: bytes
     rows: Sequence[tuple[Any, ...]]
-    end: End | None = None
+    end: RunEnd | None = None
 
 
 @dataclass(frozen=True, slots=True)

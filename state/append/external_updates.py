@@ -12,7 +12,7 @@ from threadmark.state import statements, tables
 from threadmark.state.append import chain
 from threadmark.state.append.append_batch import Append, append_batch
 from threadmark.state.append.journal import read_entries, seal
-from threadmark.state.append.run_changes import Fork, Move, apply_move
+from threadmark.state.append.run_changes import Fork, RunChanges, apply_run_changes
 from threadmark.state.entries.entry import Entry, Recorded, ViewChanged, kind_of
 from threadmark.state.entries.ids import new_id
 from threadmark.state.entries.lineage import visible
@@ -24,7 +24,7 @@ from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_rows import create_thread
 from threadmark.state.threads.threads import get_thread
 
-__all__ = ["Update", "append_aside", "copy_thread", "update_state"]
+__all__ = ["Update", "append_external", "copy_thread", "update_state"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +56,13 @@ def update_state(connection: Connection, change: Update, now_us: int) -> Recorde
     recorded = Recorded(change.expected_seq + 1, branch, None, row.fence, now_us, kind_of(change.entry), change.entry)
     sealed = seal(thread.number, thread.thread_id, row.head_digest, recorded)
     append = Append(thread.number, row.fence, change.expected_seq, recorded.seq, sealed.digest, [sealed.row])
-    apply_move(connection, thread, append, Move(fork=change.fork, superseded=change.superseded), 0, now_us)
+    apply_run_changes(connection, thread, append, RunChanges(fork=change.fork, superseded=change.superseded), 0, now_us)
     if change.superseded:
         refresh_status(connection, thread.number, now_us)
     return recorded
 
 
-def append_aside(connection: Connection, thread: Thread, entry: Entry, now_us: int) -> Recorded | None:
+def append_external(connection: Connection, thread: Thread, entry: Entry, now_us: int) -> Recorded | None:
     """Append an entry that changes no message; None while a run is unfinished, whose holder has to note it instead.
 
     The caller has locked the thread. What it was read for from outside stays as true as it was.

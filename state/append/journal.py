@@ -15,15 +15,15 @@ from sqlalchemy import Connection, Row, select
 from threadmark.state import tables
 from threadmark.state.append import chain
 from threadmark.state.append.append_batch import Append
-from threadmark.state.append.run_changes import Move, apply_move, refuse_stale
+from threadmark.state.append.run_changes import RunChanges, apply_run_changes, refuse_stale
 from threadmark.state.database import Database
 from threadmark.state.entries.entry import Entry, Recorded, decode, encode, kind_of
 from threadmark.state.entries.lineage import Leave
 from threadmark.state.errors import JournalDamaged, LeaseLost, Overtaken
-from threadmark.state.fold.fold_cache import Folded, Folds, empty_fold, fold_thread
+from threadmark.state.fold.fold_cache import FoldCache, Folded, empty_fold, fold_thread
 from threadmark.state.records import Thread
 
-__all__ = ["Damage", "Hand", "Journal", "Sealed", "read_entries", "read_leaves", "seal"]
+__all__ = ["Damage", "Journal", "JournalWriter", "Sealed", "read_entries", "read_leaves", "seal"]
 
 _COLUMNS = (
     tables.entry.c.seq,
@@ -74,7 +74,7 @@ def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Se
     return Sealed(row, digest, payload)
 
 
-class Hand:
+class JournalWriter:
     """The holder's hand on a journal: the one place from which a thread is written.
 
     Lives as long as one lease. After LeaseLost it refuses everything.
@@ -116,7 +116,7 @@ class Hand:
         """Note from here on on another branch; the flush that carries the first such entry brings the fork along."""
         self.branch = branch
 
-    def note(self, entry: Entry) -> Recorded:
+    def append(self, entry: Entry) -> Recorded:
         """Give the entry its place in the journal; it is durable after the next flush."""
         self._seq += 1
         recorded = Recorded(
@@ -128,7 +128,7 @@ class Hand:
         self.byte_count += len(sealed.payload)
         return recorded
 
-    async def flush(self, move: Move | None = None) -> None:
+    async def flush(self, move: RunChanges | None = None) -> None:
         """Put what was noted on disk, with the rows that move along, in one commit.
 
         Raises LeaseLost (or ThreadGone) if another worker holds the thread now, and Overtaken if the run may not end
@@ -153,10 +153,10 @@ class Hand:
             self._pending, self._flushed_seq = pending, flushed_seq
             raise
 
-    async def _append(self, append: Append, move: Move | None) -> int:
+    async def _append(self, append: Append, move: RunChanges | None) -> int:
         if move is not None and append.end is None:
             return await self._database.write(
-                lambda connection: apply_move(connection, self._thread, append, move, self._run, self._now_us()),
+                lambda connection: apply_run_changes(connection, self._thread, append, move, self._run, self._now_us()),
                 thread=self._thread.number,
                 repeatable=bool(append.rows),
             )
@@ -178,9 +178,9 @@ class Damage:
 class Journal:
     """Reads journals, and keeps what it folded of them."""
 
-    def __init__(self, database: Database, folds: Folds | None = None) -> None:
+    def __init__(self, database: Database, fold_cache: FoldCache | None = None) -> None:
         self._database = database
-        self.folds = Folds() if folds is None else folds
+        self.fold_cache = FoldCache() if fold_cache is None else fold_cache
 
     async def read(self, thread: int, *, after_seq: int = 0, count_max: int | None = None) -> list[Recorded]:
         """Entries of all branches after `after_seq`, in order: one query, whatever the length."""
@@ -194,7 +194,7 @@ class Journal:
         """
         if thread.head_seq == 0:
             return empty_fold(thread)
-        kept = self.folds.find(thread)
+        kept = self.fold_cache.find(thread)
         if kept is not None and kept.is_of(thread):
             return kept
         return await self._database.read(lambda connection: fold_thread(connection, thread, kept))

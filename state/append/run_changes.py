@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from threadmark.state import statements, tables
-from threadmark.state.append.append_batch import Append, Appended, End, append_batch
+from threadmark.state.append.append_batch import Append, Appended, RunEnd, append_batch
 from threadmark.state.entries.entry import Failure, WaitOpened
 from threadmark.state.entries.ids import ExecutionId
 from threadmark.state.entries.lineage import Lineage
@@ -18,11 +18,11 @@ from threadmark.state.records import Thread
 from threadmark.state.runs.run_status import SETTLED, ParkReason, RunStatus, ThreadStatus
 from threadmark.state.tasks.tasks import NewTask, add_task
 
-__all__ = ["Ending", "Fork", "Move", "apply_move", "refuse_stale"]
+__all__ = ["Fork", "RunChanges", "RunOutcome", "apply_run_changes", "refuse_stale"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class RunOutcome:
     """How a turn leaves its run: settled with a status, or pending (released, or parked until `due_at_us`)."""
 
     status: RunStatus
@@ -45,10 +45,10 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class RunChanges:
     """Everything that changes with an append."""
 
-    ending: Ending | None = None
+    ending: RunOutcome | None = None
     execution_id: ExecutionId | None = None
     begins: ExecutionId | None = None  #: the execution that the run turns out to begin, not to carry on
     opened: tuple[WaitOpened, ...] = ()
@@ -57,7 +57,7 @@ class Move:
     fork: Fork | None = None
     tasks: tuple[NewTask, ...] = ()  #: background work that what was appended asks for
 
-    def end_alone(self, run: int, now_us: int) -> End | None:
+    def end_alone(self, run: int, now_us: int) -> RunEnd | None:
         """The end of the run, if it settles and nothing else moves: it can go with the appends of other threads."""
         ending = self.ending
         if ending is None or ending.hidden or ending.status not in SETTLED:
@@ -66,10 +66,14 @@ class Move:
             return None
         error = _spell(ending.failure)
         is_failed = ending.thread_status is ThreadStatus.ERROR
-        return End(run, ending.status, ending.reason, error, ending.thread_status, error if is_failed else None, now_us)
+        return RunEnd(
+            run, ending.status, ending.reason, error, ending.thread_status, error if is_failed else None, now_us
+        )
 
 
-def apply_move(connection: Connection, thread: Thread, append: Append, move: Move, run: int, now_us: int) -> int:
+def apply_run_changes(
+    connection: Connection, thread: Thread, append: Append, move: RunChanges, run: int, now_us: int
+) -> int:
     """One unit: append under the fence, and the rows that move along; returns the inbox counter.
 
     Repeatable: a move that is there already (its commit was done, its answer lost) is not done again.
@@ -118,7 +122,7 @@ def _fork(connection: Connection, thread: Thread, fork: Fork) -> None:
     )
 
 
-def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us: int) -> None:
+def _waits(connection: Connection, thread: Thread, move: RunChanges, run: int, now_us: int) -> None:
     wait = tables.wait.c
     for each in move.opened:
         connection.execute(
@@ -148,7 +152,7 @@ def _waits(connection: Connection, thread: Thread, move: Move, run: int, now_us:
         )
 
 
-def _end(connection: Connection, thread: Thread, ending: Ending, run: int, now_us: int) -> None:
+def _end(connection: Connection, thread: Thread, ending: RunOutcome, run: int, now_us: int) -> None:
     error = _spell(ending.failure)
     ended = connection.execute(
         statements.END_RUN,

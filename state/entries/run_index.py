@@ -12,7 +12,7 @@ from threadmark.state.entries.entry import Recorded, RunStarted
 from threadmark.state.entries.ids import ExecutionId, RunId
 from threadmark.state.entries.lineage import Lineage
 
-__all__ = ["Origin", "Outline"]
+__all__ = ["Origin", "RunIndex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class _Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class Outline:
+class RunIndex:
     """Grows by one entry at a time; entries of every branch, in order."""
 
     _spans: dict[int, _Span] = field(default_factory=dict)  #: by number of the run
@@ -87,6 +87,6 @@ class Outline:
                     return False
         return True
 
-    def copy(self) -> "Outline":
+    def copy(self) -> "RunIndex":
         """A copy that later entries do not change."""
-        return Outline(dict(self._spans), dict(self._begun), dict(self._origins))
+        return RunIndex(dict(self._spans), dict(self._begun), dict(self._origins))

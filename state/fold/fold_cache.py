@@ -17,12 +17,12 @@ from sqlalchemy import Connection, select
 from threadmark.state import tables
 from threadmark.state.entries.entry import Recorded, decode
 from threadmark.state.entries.lineage import Lineage, visible
-from threadmark.state.entries.run_index import Outline
+from threadmark.state.entries.run_index import RunIndex
 from threadmark.state.fold.fold import fold
 from threadmark.state.fold.thread_state import ThreadState
 from threadmark.state.records import Thread
 
-__all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "Folded", "Folds", "empty_fold", "fold_thread"]
+__all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "FoldCache", "Folded", "empty_fold", "fold_thread"]
 
 #: Bytes of the journals whose folds a process keeps. A fold takes about three times as much memory, and
 #: what compaction makes of its messages about as much as the journal again.
@@ -49,9 +49,9 @@ class Folded:
     lineage: Lineage
     erasures: int
     state: ThreadState
-    outline: Outline
+    run_index: RunIndex
     byte_count: int
-    beside: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
+    around: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def is_of(self, thread: Thread) -> bool:
         """Whether this is what the thread's journal folds to now."""
@@ -63,7 +63,7 @@ class Folded:
 
     def copy(self) -> "Folded":
         """One that can be moved on while this one is kept."""
-        return replace(self, state=self.state.snapshot(), outline=self.outline.copy())
+        return replace(self, state=self.state.snapshot(), run_index=self.run_index.copy())
 
 
 def fold_thread(connection: Connection, thread: Thread, base: Folded | None = None) -> Folded:
@@ -74,12 +74,12 @@ def fold_thread(connection: Connection, thread: Thread, base: Folded | None = No
     moved = None if base is None else _moved(connection, thread, base)
     if moved is not None:
         return moved
-    return _grown(thread, _rows(connection, thread, 1), ThreadState(), Outline(), 0, {})
+    return _grown(thread, _rows(connection, thread, 1), ThreadState(), RunIndex(), 0, {})
 
 
 def empty_fold(thread: Thread) -> Folded:
     """The fold of a journal that has nothing yet: no query."""
-    return _grown(thread, (), ThreadState(), Outline(), 0, {})
+    return _grown(thread, (), ThreadState(), RunIndex(), 0, {})
 
 
 def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | None:
@@ -90,7 +90,7 @@ def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | Non
     rows = _rows(connection, thread, base.head_seq)
     if not rows or rows[0].seq != base.head_seq or rows[0].digest != base.head_digest:
         return None
-    return _grown(thread, rows[1:], base.state, base.outline, base.byte_count, base.beside)
+    return _grown(thread, rows[1:], base.state, base.run_index, base.byte_count, base.around)
 
 
 def _rows(connection: Connection, thread: Thread, from_seq: int) -> Sequence[Any]:
@@ -106,29 +106,29 @@ def _grown(
     thread: Thread,
     rows: Sequence[Any],
     state: ThreadState,
-    outline: Outline,
+    run_index: RunIndex,
     byte_count: int,
-    beside: dict[object, object],
+    around: dict[object, object],
 ) -> Folded:
     entries = [
         Recorded(row.seq, row.branch, row.run, row.fence, row.at, row.kind, decode(row.kind, row.payload))
         for row in rows
         if row.payload is not None
     ]
-    outline.see(entries)
+    run_index.see(entries)
     return Folded(
         head_seq=thread.head_seq,
         head_digest=thread.head_digest,
         lineage=thread.lineage,
         erasures=thread.erasures,
         state=fold(visible(entries, thread.lineage), state),
-        outline=outline,
+        run_index=run_index,
         byte_count=byte_count + sum(len(row.payload) for row in rows if row.payload is not None),
-        beside=beside,
+        around=around,
     )
 
 
-class Folds:
+class FoldCache:
     """The folds that a process keeps: those asked for last, up to a number of bytes. Any thread may call."""
 
     def __init__(

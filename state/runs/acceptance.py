@@ -21,14 +21,14 @@ from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_rows import create_thread, label_rows, thread_columns
 from threadmark.state.threads.threads import lock_thread, merge_labels
 
-__all__ = ["Acceptance", "FindStart", "Offer", "accept"]
+__all__ = ["Acceptance", "FindStart", "RunSubmission", "accept"]
 
 #: Where the run leaves from, for a thread whose head is at this seq; called under the lock of the thread.
 FindStart = Callable[[Connection, int], Start]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class RunSubmission:
     """A request for a run. Without `thread_id` the run gets a thread of its own."""
 
     tenant_id: str
@@ -58,82 +58,87 @@ class Acceptance:
     cancelled: tuple[str, ...] = ()  #: runs that were asked to stop for this one
 
 
-def accept(connection: Connection, offer: Offer, now_us: int) -> Acceptance:
+def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Acceptance:
     """Accept a run.
 
     Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, and for a resume what `answers_to` and
     `leaves_from` raise; nothing is changed then.
     """
-    replay = receipts.look_up(connection, offer.tenant_id, offer.receipt, now_us=now_us)
+    replay = receipts.look_up(connection, submission.tenant_id, submission.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
-    if (alone := _accept_alone(connection, offer, now_us)) is not None:
-        receipts.record(connection, offer.tenant_id, offer.receipt, alone, run_id=alone.run_id)
+    if (alone := _accept_alone(connection, submission, now_us)) is not None:
+        receipts.record(connection, submission.tenant_id, submission.receipt, alone, run_id=alone.run_id)
         return Acceptance(run=alone)
-    thread, is_new = _thread(connection, offer, now_us)
+    thread, is_new = _thread(connection, submission, now_us)
     active = not is_new and statements.ACTIVE.first(connection, {"thread": thread.number}) is not None
-    if active and offer.multitask is Multitask.REJECT:
+    if active and submission.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
     # Under the lock: what was read before it may have moved, and the run would leave from where nobody stands.
-    offer = _leaving(connection, offer, thread)
+    submission = _leaving(connection, submission, thread)
     cancelled: tuple[str, ...] = ()
-    if active and offer.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
-        cancelled = cancel_active(connection, thread.number, CancelAction(offer.multitask), now_us)
+    if active and submission.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
+        cancelled = cancel_active(connection, thread.number, CancelAction(submission.multitask), now_us)
     # After that: a question that was asked no longer, because of a run that never began, may be answered again.
-    execution_id = _execution(connection, offer, thread, now_us, is_new=is_new)
-    run = insert_run(connection, offer, thread.number, thread.thread_id, execution_id, now_us)
+    execution_id = _execution(connection, submission, thread, now_us, is_new=is_new)
+    run = insert_run(connection, submission, thread.number, thread.thread_id, execution_id, now_us)
     if not is_new:
-        merge_labels(connection, thread, _labels(offer), status=ThreadStatus.BUSY, updated_at=now_us)
-    receipts.record(connection, offer.tenant_id, offer.receipt, run, run_id=run.run_id)
+        merge_labels(connection, thread, _labels(submission), status=ThreadStatus.BUSY, updated_at=now_us)
+    receipts.record(connection, submission.tenant_id, submission.receipt, run, run_id=run.run_id)
     return Acceptance(run=run, cancelled=cancelled)
 
 
 def insert_run(
-    connection: Connection, offer: Offer, thread: int, thread_id: str, execution_id: ExecutionId, now_us: int
+    connection: Connection,
+    submission: RunSubmission,
+    thread: int,
+    thread_id: str,
+    execution_id: ExecutionId,
+    now_us: int,
 ) -> Run:
     """The row of a new pending run."""
-    row = statements.INSERT_RUN.first(connection, _columns(offer, execution_id, now_us) | {"thread": thread})
+    row = statements.INSERT_RUN.first(connection, _columns(submission, execution_id, now_us) | {"thread": thread})
     return run_of(row, thread_id)
 
 
-def _accept_alone(connection: Connection, offer: Offer, now_us: int) -> Run | None:
+def _accept_alone(connection: Connection, submission: RunSubmission, now_us: int) -> Run | None:
     """A run on a thread of its own, where that is one statement; None where it is not, and nothing is done."""
-    if connection.dialect.name == "sqlite" or offer.thread_id is not None or offer.resume is not None:
+    if connection.dialect.name == "sqlite" or submission.thread_id is not None or submission.resume is not None:
         return None
-    thread_id, metadata = new_id(now_us), {**(offer.thread_metadata or {}), **_labels(offer)}
+    thread_id, metadata = new_id(now_us), {**(submission.thread_metadata or {}), **_labels(submission)}
     thread = thread_columns(
-        tenant_id=offer.tenant_id,
+        tenant_id=submission.tenant_id,
         thread_id=thread_id,
         metadata=metadata,
         now_us=now_us,
         status=ThreadStatus.BUSY,
-        expires_at_us=offer.expires_at_us,
+        expires_at_us=submission.expires_at_us,
     )
     labels = label_rows(None, metadata)
-    values = _columns(offer, ExecutionId(new_id(now_us)), now_us)
+    values = _columns(submission, ExecutionId(new_id(now_us)), now_us)
     values |= {f"thread_{name}": value for name, value in thread.items()}
     values |= {"label_keys": [each["key"] for each in labels], "label_values": [each["value"] for each in labels]}
     row = statements.INSERT_RUN_AND_THREAD.first(connection, values)
     return None if row is None else run_of(row, thread_id)
 
 
-def _columns(offer: Offer, execution_id: ExecutionId, now_us: int) -> dict[str, Any]:
+def _columns(submission: RunSubmission, execution_id: ExecutionId, now_us: int) -> dict[str, Any]:
     """The columns of a new pending run, but for its thread."""
     return {
         "run_id": new_id(now_us),
-        "tenant_id": offer.tenant_id,
-        "for_tenant": offer.tenant_id,
+        "tenant_id": submission.tenant_id,
+        "for_tenant": submission.tenant_id,
         "execution_id": execution_id,
-        "assistant": offer.assistant,
-        "route": offer.route or offer.assistant,
+        "assistant": submission.assistant,
+        "route": submission.route or submission.assistant,
         "status": RunStatus.PENDING,
-        "multitask": offer.multitask,
-        "request": msgspec.json.encode(offer.request).decode(),
-        "metadata": json.dumps(offer.metadata, ensure_ascii=False),
-        "resumable": offer.resumable,
+        "multitask": submission.multitask,
+        "request": msgspec.json.encode(submission.request).decode(),
+        "metadata": json.dumps(submission.metadata, ensure_ascii=False),
+        "resumable": submission.resumable,
         "created_at": now_us,
         "updated_at": now_us,
-        "due_at": now_us + offer.delay_us if offer.delay_us else 0,
+        "due_at": now_us + submission.delay_us if submission.delay_us else 0,
         "attempts": 0,
         "orphaned": 0,
         "orphan_seq": 0,
@@ -141,43 +146,45 @@ def _columns(offer: Offer, execution_id: ExecutionId, now_us: int) -> dict[str, 
     }
 
 
-def _labels(offer: Offer) -> dict[str, Any]:
-    return {"graph_id": offer.assistant, "assistant_id": offer.assistant_id}
+def _labels(submission: RunSubmission) -> dict[str, Any]:
+    return {"graph_id": submission.assistant, "assistant_id": submission.assistant_id}
 
 
-def _thread(connection: Connection, offer: Offer, now_us: int) -> tuple[Any, bool]:
+def _thread(connection: Connection, submission: RunSubmission, now_us: int) -> tuple[Any, bool]:
     """The locked row of the thread, and whether it was made for this run."""
-    if offer.thread_id is not None:
-        row = lock_thread(connection, offer.tenant_id, offer.thread_id)
+    if submission.thread_id is not None:
+        row = lock_thread(connection, submission.tenant_id, submission.thread_id)
         if row is not None:
             return row, False
-        if not offer.create_missing:
-            raise NotFound("Thread", offer.thread_id)
-    thread_id = offer.thread_id or new_id(now_us)
+        if not submission.create_missing:
+            raise NotFound("Thread", submission.thread_id)
+    thread_id = submission.thread_id or new_id(now_us)
     made = create_thread(
         connection,
-        tenant_id=offer.tenant_id,
+        tenant_id=submission.tenant_id,
         thread_id=thread_id,
-        metadata={**(offer.thread_metadata or {}), **_labels(offer)},
+        metadata={**(submission.thread_metadata or {}), **_labels(submission)},
         now_us=now_us,
         status=ThreadStatus.BUSY,
-        expires_at_us=offer.expires_at_us,
+        expires_at_us=submission.expires_at_us,
     )
     # Somebody else made it in this very moment.
-    return (made, True) if made is not None else (lock_thread(connection, offer.tenant_id, thread_id), False)
+    return (made, True) if made is not None else (lock_thread(connection, submission.tenant_id, thread_id), False)
 
 
-def _execution(connection: Connection, offer: Offer, thread: Any, now_us: int, *, is_new: bool) -> ExecutionId:
+def _execution(
+    connection: Connection, submission: RunSubmission, thread: Any, now_us: int, *, is_new: bool
+) -> ExecutionId:
     """The execution that the run is to carry on, or the one that it begins.
 
     Whether it can still be carried on is seen when the run begins, from the journal.
     """
     fresh = ExecutionId(new_id(now_us))
-    if offer.resume is not None:
-        return _answer(connection, thread, offer.resume, offer.assistant, now_us)
+    if submission.resume is not None:
+        return _answer(connection, thread, submission.resume, submission.assistant, now_us)
     if is_new:
         return fresh
-    if not offer.request.messages and offer.request.from_seq is None:
+    if not submission.request.messages and submission.request.from_seq is None:
         return _last_execution(connection, thread.number) or fresh
     # Whoever answers from now on is told that the thread has moved on.
     statements.SUPERSEDE.count(connection, {"thread_number": thread.number})
@@ -193,17 +200,17 @@ def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:
     ).scalar_one_or_none()
 
 
-def _leaving(connection: Connection, offer: Offer, thread: Any) -> Offer:
+def _leaving(connection: Connection, submission: RunSubmission, thread: Any) -> RunSubmission:
     """The offer as a fork, or as none where its checkpoint says where the thread stands."""
-    if offer.find_start is None:
-        return offer
+    if submission.find_start is None:
+        return submission
     from_seq = leaves_from(
-        offer.find_start(connection, thread.head_seq),
+        submission.find_start(connection, thread.head_seq),
         is_busy=thread.status == ThreadStatus.BUSY,
-        resumes=offer.resume is not None,
-        speaks=bool(offer.request.messages),
+        resumes=submission.resume is not None,
+        speaks=bool(submission.request.messages),
     )
-    return replace(offer, request=msgspec.structs.replace(offer.request, from_seq=from_seq))
+    return replace(submission, request=msgspec.structs.replace(submission.request, from_seq=from_seq))
 
 
 def _answer(connection: Connection, thread: Any, resume: Resume, assistant: str, now_us: int) -> ExecutionId:

@@ -24,16 +24,16 @@ __all__ = [
     "Claim",
     "Held",
     "Inbox",
-    "beat",
-    "bury",
     "claim",
     "claim_run",
-    "enrol",
-    "give_back",
+    "expire",
     "has_lease",
+    "heartbeat",
     "next_due_us",
     "own",
     "read_inbox",
+    "register",
+    "release",
 ]
 
 
@@ -69,7 +69,7 @@ class Inbox:
     answers: tuple[Wait, ...]
 
 
-def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> None:
+def register(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> None:
     """Begin a worker's lease, in the place of one that it had and that ended."""
     connection.execute(delete(tables.worker).where(tables.worker.c.worker_id == worker_id))
     now = connection.execute(select(database_now_us())).scalar_one()
@@ -85,7 +85,9 @@ def enrol(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> 
     )
 
 
-def beat(connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int | str] | None = None) -> bool:
+def heartbeat(
+    connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int | str] | None = None
+) -> bool:
     """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`).
 
     False when it was buried meanwhile, or had ended: somebody may have taken its threads since.
@@ -104,7 +106,7 @@ def has_lease(worker_id: ColumnElement[str | None]) -> ColumnElement[bool]:
     return exists().where(lives)
 
 
-def bury(connection: Connection, worker_ids: Collection[str]) -> None:
+def expire(connection: Connection, worker_ids: Collection[str]) -> None:
     """End the leases of workers that are known to be gone; their threads are claimable at once."""
     connection.execute(delete(tables.worker).where(tables.worker.c.worker_id.in_(list(worker_ids))))
 
@@ -152,7 +154,7 @@ def own(connection: Connection, worker_id: str) -> list[Held]:
     return [Held(run=row.number, thread=row.thread, fence=row.fence, inbox=row.inbox) for row in rows]
 
 
-def give_back(
+def release(
     connection: Connection,
     held: Held,
     *,

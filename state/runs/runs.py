@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Select, select, update
 from threadmark.state import statements, tables
 from threadmark.state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
 from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
-from threadmark.state.runs.acceptance import Acceptance, Offer, insert_run
+from threadmark.state.runs.acceptance import Acceptance, RunSubmission, insert_run
 from threadmark.state.runs.cancellation import cancel_active
 from threadmark.state.runs.run_status import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
 from threadmark.state.threads import receipts
@@ -112,7 +112,7 @@ class Answer:
     wait_id: str
     value: Any
     actor: str
-    offer: Offer  #: how the continuing run is to be accepted; `request` says that it resumes
+    submission: RunSubmission  #: how the continuing run is to be accepted; `request` says that it resumes
 
 
 def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: int) -> Acceptance:
@@ -120,7 +120,7 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
 
     Raises NotFound, AlreadyAnswered, and Conflict for a step in doubt (which is resolved, not answered).
     """
-    replay = receipts.look_up(connection, tenant_id, answer.offer.receipt, now_us=now_us)
+    replay = receipts.look_up(connection, tenant_id, answer.submission.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
     thread = get_wait(connection, tenant_id, answer.wait_id).thread
@@ -130,13 +130,13 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
     _close(connection, wait, answer.value, answer.actor, now_us)
-    run = insert_run(connection, answer.offer, wait.thread, wait.thread_id, wait.execution_id, now_us)
+    run = insert_run(connection, answer.submission, wait.thread, wait.thread_id, wait.execution_id, now_us)
     connection.execute(
         update(tables.thread)
         .where(tables.thread.c.number == wait.thread)
         .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
     )
-    receipts.record(connection, tenant_id, answer.offer.receipt, run, run_id=run.run_id)
+    receipts.record(connection, tenant_id, answer.submission.receipt, run, run_id=run.run_id)
     return Acceptance(run=run)
 
 

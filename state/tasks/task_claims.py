@@ -24,9 +24,9 @@ __all__ = [
     "claim_tasks",
     "fail_task",
     "finish_task",
-    "give_back_task",
     "next_task_us",
     "own_tasks",
+    "release_task",
     "report_task",
 ]
 
@@ -212,7 +212,7 @@ def fail_task(connection: Connection, held: HeldTask, failure: Failure, *, retry
     return _done(connection, FAIL, held, to_status=status, delay_us=retry_in_us or 0, why=_spell(failure))
 
 
-def give_back_task(connection: Connection, held: HeldTask, *, delay_us: int = 0) -> bool:
+def release_task(connection: Connection, held: HeldTask, *, delay_us: int = 0) -> bool:
     """Let a task go that was not ended; it is due again after `delay_us`. False when it was taken meanwhile."""
     return _done(connection, GIVE_BACK, held, delay_us=delay_us)
 

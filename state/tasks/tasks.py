@@ -172,17 +172,17 @@ def list_tasks(
     kind: str | None = None,
     status: str | None = None,
     count_max: int,
-    beside: int | None = None,
-    is_backward: bool = False,
+    around: int | None = None,
+    backward: bool = False,
 ) -> list[Task]:
     """Tasks, newest first: those beyond the number `beside`, nearest first. Backward: the newer ones."""
     statement = select(tables.task)
     for column, wanted in ((_TASK.tenant_id, tenant_id), (_TASK.kind, kind), (_TASK.status, status)):
         if wanted is not None:
             statement = statement.where(column == wanted)
-    if beside is not None:
-        statement = statement.where(_TASK.number > beside if is_backward else _TASK.number < beside)
-    order = _TASK.number.asc() if is_backward else _TASK.number.desc()
+    if around is not None:
+        statement = statement.where(_TASK.number > around if backward else _TASK.number < around)
+    order = _TASK.number.asc() if backward else _TASK.number.desc()
     return [task_of(row) for row in connection.execute(statement.order_by(order).limit(count_max))]
 
 

@@ -10,7 +10,7 @@ from threadmark.state import statements, tables
 from threadmark.state.entries.ids import RunId
 from threadmark.state.records import Run, run_of
 
-__all__ = ["Line", "numbered_run", "read_lines", "run_names"]
+__all__ = ["Line", "read_lines", "run_by_number", "run_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,6 @@ def run_names(connection: Connection, thread: int) -> dict[int, RunId]:
     return {row.number: RunId(row.run_id) for row in rows}
 
 
-def numbered_run(connection: Connection, number: int) -> Run:
+def run_by_number(connection: Connection, number: int) -> Run:
     """The run with this number, rolled back or deleted though it may be."""
     return run_of(connection.execute(statements.RUN, {"run": number}).one())

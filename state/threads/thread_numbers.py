@@ -5,10 +5,10 @@ from sqlalchemy import Connection, select
 from threadmark.state import tables
 from threadmark.state.records import Thread, thread_of
 
-__all__ = ["find_numbered", "is_overwritten", "lock_number"]
+__all__ = ["is_overwritten", "lock_number", "thread_numbers_of"]
 
 
-def find_numbered(connection: Connection, number: int) -> Thread | None:
+def thread_numbers_of(connection: Connection, number: int) -> Thread | None:
     """The thread with this number, whosever it is."""
     row = connection.execute(select(tables.thread).where(tables.thread.c.number == number)).one_or_none()
     return None if row is None else thread_of(row)

@@ -137,7 +137,7 @@ def search_threads(
     descending: bool,
     limit: int,
     offset: int = 0,
-    beside: tuple[int | str, int] | None = None,
+    around: tuple[int | str, int] | None = None,
 ) -> list[Thread]:
     """A page of the tenant's threads; ties are broken by age, so pages neither skip nor repeat.
 
@@ -146,9 +146,9 @@ def search_threads(
     column, number = SORTS[sort_by], tables.thread.c.number
     order = (column.desc(), number.desc()) if descending else (column, number)
     statement = _filtered(select(tables.thread), tenant_id, chosen).order_by(*order).limit(limit).offset(offset)
-    if beside is not None:
+    if around is not None:
         place = tuple_(column, number)
-        statement = statement.where(place < tuple_(*beside) if descending else place > tuple_(*beside))
+        statement = statement.where(place < tuple_(*around) if descending else place > tuple_(*around))
     return [thread_of(row) for row in connection.execute(statement)]
 
 

@@ -14,10 +14,10 @@ from tests.support.factories import TENANT
 from threadmark.compaction import Compaction, CompactionService, Order, Policy, Summariser, migrate
 from threadmark.state import (
     Claim,
-    Ending,
     Message,
     ModelReplied,
-    Move,
+    RunChanges,
+    RunOutcome,
     RunSettled,
     RunStatus,
     StepKey,
@@ -58,9 +58,9 @@ class Compacting:
         claims: list[Claim] = []
         while not claims:
             claims = await self.store.claim(count_max=1)
-        claimed, hand = claims[0], self.store.hand(claims[0])
-        await self.store.begin(claimed, hand)
-        replied = hand.note(
+        claimed, writer = claims[0], self.store.writer(claims[0])
+        await self.store.begin(claimed, writer)
+        replied = writer.append(
             ModelReplied(
                 step_key=StepKey("model-1"),
                 message=Message(id=f"ai-{number}", type="ai", content=f"{_PADDING} Reply {number}."),
@@ -68,8 +68,8 @@ class Compacting:
                 usage=Usage(10, 10),
             )
         )
-        hand.note(RunSettled(run_id=run.run_id, status="success"))
-        await hand.flush(Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)))
+        writer.append(RunSettled(run_id=run.run_id, status="success"))
+        await writer.flush(RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)))
         return replied.seq
 
     async def seen(self, thread_id: str = "thread-1") -> Thread:
@@ -112,5 +112,5 @@ def compaction_engine(state_url: str) -> Iterator[Engine]:
 async def compacting(compaction_engine: Engine, store: Store) -> Compacting:
     """The service over an empty database."""
     assert compaction_engine is not None
-    service = CompactionService(store.database, now=lambda: datetime.now(UTC), folds=store.journal.folds)
+    service = CompactionService(store.database, now=lambda: datetime.now(UTC), fold_cache=store.journal.fold_cache)
     return Compacting(store, service)

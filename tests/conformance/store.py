@@ -7,22 +7,22 @@ from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
 
-from tests.support.factories import TENANT, an_offer, asked, replied
+from tests.support.factories import TENANT, a_submission, asked, replied
 from threadmark.state import (
     Acceptance,
     Claim,
     Database,
-    Ending,
     Entry,
-    Hand,
     Journal,
-    Move,
-    Offer,
+    JournalWriter,
     Receipt,
     Recorded,
     Run,
+    RunChanges,
+    RunOutcome,
     RunStarted,
     RunStatus,
+    RunSubmission,
     StepKey,
     Thread,
     ThreadStatus,
@@ -30,15 +30,15 @@ from threadmark.state import (
     Wait,
     WaitOpened,
     accept,
-    bury,
     claim,
-    enrol,
+    expire,
     get_run,
     get_thread,
     list_runs,
     list_waits,
     list_workers,
     open_thread,
+    register,
     to_us,
     wait_id_of,
 )
@@ -107,13 +107,13 @@ class Store:
         """The thread as it is now."""
         return await self.read(lambda connection: get_thread(connection, thread.tenant_id, thread.thread_id))
 
-    async def offer(self, offer: Offer) -> Acceptance:
+    async def submission(self, submission: RunSubmission) -> Acceptance:
         """Offer a run."""
-        return await self.write(lambda connection: accept(connection, offer, self.now_us()))
+        return await self.write(lambda connection: accept(connection, submission, self.now_us()))
 
     async def accept(self, *texts: str, **changes: Any) -> Run:
         """Have a run accepted that says `texts`, on a thread of its own unless `thread_id` names one."""
-        run = (await self.offer(an_offer(*texts, **changes))).run
+        run = (await self.submission(a_submission(*texts, **changes))).run
         assert run is not None
         return run
 
@@ -129,20 +129,20 @@ class Store:
         """The waits of the run's thread."""
         return await self.read(lambda connection: list_waits(connection, run.thread, status=status))
 
-    async def enrol(self, worker_id: str = WORKER, ttl_s: float = LEASE_S) -> None:
+    async def register(self, worker_id: str = WORKER, ttl_s: float = LEASE_S) -> None:
         """Begin the lease of a worker; one of a negative `ttl_s` has ended already."""
-        await self.write(lambda connection: enrol(connection, worker_id, ttl_s, "{}"))
+        await self.write(lambda connection: register(connection, worker_id, ttl_s, "{}"))
         self._workers.add(worker_id)
 
     async def alive(self, worker_id: str = WORKER) -> None:
         """Begin the lease of a worker unless it has begun."""
         if worker_id not in self._workers:
-            await self.enrol(worker_id)
+            await self.register(worker_id)
 
     async def bury_all(self) -> None:
         """End the leases of all workers, as after their death: what they held is claimable."""
         seen = await self.read(list_workers)
-        await self.write(lambda connection: bury(connection, [each.worker_id for each in seen]))
+        await self.write(lambda connection: expire(connection, [each.worker_id for each in seen]))
         self._workers.clear()
 
     async def claim(
@@ -152,28 +152,28 @@ class Store:
         await self.alive(worker_id)
         return await self.write(lambda connection: claim(connection, worker_id, routes, count_max, **options))
 
-    async def hold(self, run: Run, worker_id: str = WORKER) -> tuple[Claim, Hand]:
+    async def hold(self, run: Run, worker_id: str = WORKER) -> tuple[Claim, JournalWriter]:
         """Claim this run and nothing else; its hand on the journal. The run has to be the first one that is due."""
         (claimed,) = await self.claim(worker_id, count_max=1)
         assert claimed.run.run_id == run.run_id
-        return claimed, self.hand(claimed)
+        return claimed, self.writer(claimed)
 
-    async def begun(self, *texts: str, **changes: Any) -> tuple[Claim, Hand]:
+    async def begun(self, *texts: str, **changes: Any) -> tuple[Claim, JournalWriter]:
         """An accepted run that a worker has begun, with the first two entries on disk."""
-        claimed, hand = await self.hold(await self.accept(*(texts or ("hello",)), **changes))
-        await self.begin(claimed, hand)
-        return claimed, hand
+        claimed, writer = await self.hold(await self.accept(*(texts or ("hello",)), **changes))
+        await self.begin(claimed, writer)
+        return claimed, writer
 
-    async def begun_on(self, before: Run, **changes: Any) -> tuple[Claim, Hand]:
+    async def begun_on(self, before: Run, **changes: Any) -> tuple[Claim, JournalWriter]:
         """A run that a worker has begun on the thread of another one."""
-        claimed, hand = await self.hold(await self.accept(thread_id=before.thread_id, **changes))
-        await self.begin(claimed, hand)
-        return claimed, hand
+        claimed, writer = await self.hold(await self.accept(thread_id=before.thread_id, **changes))
+        await self.begin(claimed, writer)
+        return claimed, writer
 
-    async def begin(self, claimed: Claim, hand: Hand) -> None:
+    async def begin(self, claimed: Claim, writer: JournalWriter) -> None:
         """Put the two entries on disk with which a run begins."""
         run = claimed.run
-        hand.note(
+        writer.append(
             RunStarted(
                 run_id=run.run_id,
                 execution_id=run.execution_id,
@@ -182,17 +182,17 @@ class Store:
                 messages=run.request.messages,
             )
         )
-        hand.note(TurnStarted(worker_id=str(claimed.thread.owner), attempt=run.attempts))
-        await hand.flush()
+        writer.append(TurnStarted(worker_id=str(claimed.thread.owner), attempt=run.attempts))
+        await writer.flush()
 
     async def asking(self, *names: str, **changes: Any) -> tuple[Claim, tuple[WaitOpened, ...]]:
         """A run that has ended to wait for a person: one approval for each tool named."""
-        claimed, hand = await self.begun(**changes)
+        claimed, writer = await self.begun(**changes)
         calls = [asked(name, f"call-{index}") for index, name in enumerate(names)]
         waits = tuple(self.question(claimed, index, name) for index, name in enumerate(names))
-        ending = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED)
-        move = Move(ending=ending, execution_id=claimed.run.execution_id, opened=waits)
-        await self.put(hand, replied(*calls), *waits, move=move)
+        ending = RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED)
+        move = RunChanges(ending=ending, execution_id=claimed.run.execution_id, opened=waits)
+        await self.put(writer, replied(*calls), *waits, move=move)
         return claimed, waits
 
     def question(
@@ -209,15 +209,15 @@ class Store:
             shown_digest="digest",
         )
 
-    def hand(self, claimed: Claim) -> Hand:
+    def writer(self, claimed: Claim) -> JournalWriter:
         """A hand on the journal of a claimed thread."""
-        return Hand(self.database, claimed.thread, run=claimed.run.number, now_us=self.now_us)
+        return JournalWriter(self.database, claimed.thread, run=claimed.run.number, now_us=self.now_us)
 
-    async def put(self, hand: Hand, *entries: Entry, move: Move | None = None) -> None:
+    async def put(self, writer: JournalWriter, *entries: Entry, move: RunChanges | None = None) -> None:
         """Note entries and put them on disk in one commit."""
         for entry in entries:
-            hand.note(entry)
-        await hand.flush(move)
+            writer.append(entry)
+        await writer.flush(move)
 
     async def entries(self, thread: int) -> list[Recorded]:
         """The journal of a thread."""

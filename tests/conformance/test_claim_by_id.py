@@ -15,7 +15,7 @@ async def claim_by_id(
 
 async def test_a_due_run_is_claimed(store: Store) -> None:
     """It runs now, under a fence that has risen."""
-    await store.enrol()
+    await store.register()
     run, other = await store.accept("hello"), await store.accept("hello")
 
     claimed = await claim_by_id(store, run.run_id)
@@ -28,7 +28,7 @@ async def test_a_due_run_is_claimed(store: Store) -> None:
 
 async def test_an_unknown_run_is_not_claimed(store: Store) -> None:
     """Nothing changes."""
-    await store.enrol()
+    await store.register()
 
     assert await claim_by_id(store, "01a22812-7193-7bcd-8304-da4549f015ef") is None
     assert await claim_by_id(store, "'; --") is None
@@ -36,7 +36,7 @@ async def test_an_unknown_run_is_not_claimed(store: Store) -> None:
 
 async def test_a_run_that_is_claimed_or_has_ended_is_not_claimed_again(store: Store) -> None:
     """A doubled ring finds a holder, a late one a run that is over."""
-    await store.enrol()
+    await store.register()
     run = await store.accept("hello")
     first = await claim_by_id(store, run.run_id)
     again = await claim_by_id(store, run.run_id, "worker-2")
@@ -48,7 +48,7 @@ async def test_a_run_that_is_claimed_or_has_ended_is_not_claimed_again(store: St
 
 async def test_a_run_that_is_not_due_yet_is_not_claimed(store: Store) -> None:
     """An early ring changes nothing."""
-    await store.enrol()
+    await store.register()
     run = await store.accept("hello", delay_us=60_000_000)
 
     assert await claim_by_id(store, run.run_id) is None
@@ -57,7 +57,7 @@ async def test_a_run_that_is_not_due_yet_is_not_claimed(store: Store) -> None:
 
 async def test_a_run_behind_another_waits_for_its_turn(store: Store) -> None:
     """The order of a thread is the order of acceptance, whoever is rung for first."""
-    await store.enrol()
+    await store.register()
     thread = await store.thread()
     first = await store.accept("one", thread_id=thread.thread_id)
     second = await store.accept("two", thread_id=thread.thread_id)
@@ -69,7 +69,7 @@ async def test_a_run_behind_another_waits_for_its_turn(store: Store) -> None:
 
 async def test_a_run_of_another_route_is_left_to_its_workers(store: Store) -> None:
     """A worker that lacks the agent does not take the run."""
-    await store.enrol()
+    await store.register()
     run = await store.accept("hello")
 
     assert await claim_by_id(store, run.run_id, routes=("other",)) is None
@@ -78,7 +78,7 @@ async def test_a_run_of_another_route_is_left_to_its_workers(store: Store) -> No
 
 async def test_of_many_that_are_rung_for_one_run_one_takes_it(store: Store, other_store: Store) -> None:
     """Two processes, ten rings in each."""
-    await store.enrol()
+    await store.register()
     run = await store.accept("hello")
 
     outcomes = await asyncio.gather(

@@ -4,7 +4,7 @@ from tests.conformance.compacting import Compacting, compacting, compaction_engi
 from tests.conformance.store import real_now_us
 from tests.support.factories import TENANT
 from threadmark.compaction.store.orders import hold
-from threadmark.state import bury, enrol
+from threadmark.state import expire, register
 
 __all__ = ["compacting", "compaction_engine"]
 
@@ -24,12 +24,12 @@ async def test_a_hold_ends_with_the_lease_of_its_worker(compacting: Compacting) 
         )
         return taken is not None
 
-    await store.write(lambda connection: enrol(connection, "w1", 600.0, "{}"))
+    await store.write(lambda connection: register(connection, "w1", 600.0, "{}"))
     assert await take("first", "w1")
     assert not await take("second", "w2")
     assert [each.compaction_id for each in await compactions.unfinished()] == []
 
-    await store.write(lambda connection: bury(connection, ["w1"]))
+    await store.write(lambda connection: expire(connection, ["w1"]))
     assert [each.compaction_id for each in await compactions.unfinished()] == [ordered.compaction_id]
     assert await take("third", None)
     assert not await take("fourth", None)

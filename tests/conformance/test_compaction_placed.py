@@ -13,7 +13,7 @@ from threadmark.compaction import Loaded
 from threadmark.compaction.input.placement import Placed
 from threadmark.compaction.input.thread_loader import MessageCounter, load_thread
 from threadmark.compaction.summary import estimate_tokens
-from threadmark.state import Folds, Message, StateUpdated, Update, update_state
+from threadmark.state import FoldCache, Message, StateUpdated, Update, update_state
 from threadmark.state.threads.erasure import erase_in_thread
 from threadmark.workers.tasks.erased_json import Erased
 
@@ -24,7 +24,7 @@ class Reading:
     """A process that looks at the thread, counts by itself, and keeps folds of its own."""
 
     def __init__(self, work: Compacting) -> None:
-        self.folds = Folds()
+        self.fold_cache = FoldCache()
         self.counted: list[str] = []
         self._work = work
         self._count = MessageCounter(self._counted)
@@ -36,21 +36,21 @@ class Reading:
     async def look(self) -> Loaded:
         """The thread over the folds; nothing else than over the whole journal."""
         loaded = await self._work.store.read(
-            lambda connection: load_thread(connection, TENANT, "thread-1", self._count, self.folds)
+            lambda connection: load_thread(connection, TENANT, "thread-1", self._count, self.fold_cache)
         )
         whole = await self._work.store.read(
             lambda connection: load_thread(connection, TENANT, "thread-1", MessageCounter(estimate_tokens))
         )
         assert msgspec.json.encode(list(loaded.entries)) == msgspec.json.encode(list(whole.entries))
-        assert (loaded.versions, loaded.view, loaded.standing) == (whole.versions, whole.view, whole.standing)
+        assert (loaded.versions, loaded.view, loaded.current_view) == (whole.versions, whole.view, whole.current_view)
         return loaded
 
     async def kept(self) -> str:
         """What the messages say that are kept of the thread."""
-        folded = self.folds.find(await self._work.seen())
+        folded = self.fold_cache.find(await self._work.seen())
         if folded is None:
             return ""
-        (placed,) = [each for each in folded.beside.values() if isinstance(each, Placed)]
+        (placed,) = [each for each in folded.around.values() if isinstance(each, Placed)]
         said = [message.content for message in (*folded.state.messages, *placed.messages.values())]
         return str([*said, *(entry.text() for entry in placed.entries)])
 

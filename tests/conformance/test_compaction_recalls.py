@@ -10,7 +10,7 @@ from tests.conformance.compacting import Compacting, compacting, compaction_engi
 from tests.support.factories import TENANT
 from threadmark.compaction import Drop, DropFilter, Policy, forget_threads
 from threadmark.workers import recall_dropped
-from threadmark.workers.agents.drop_tools import DroppedHand
+from threadmark.workers.agents.drop_tools import DroppedAccess
 from threadmark.workers.agents.tools import NonRetryable, ToolContext
 
 __all__ = ["compacting", "compaction_engine"]
@@ -30,7 +30,7 @@ async def ask(work: Compacting, key: str, **arguments: Any) -> dict[str, Any]:
         data_dir=Path(),
         emit=lambda _: None,
         now=lambda: datetime.now(UTC),
-        dropped=DroppedHand(work.service, TENANT, "thread-1", "helper"),
+        dropped=DroppedAccess(work.service, TENANT, "thread-1", "helper"),
     )
     return dict(await recall_dropped.perform(recall_dropped.arguments(arguments), context))
 

@@ -127,8 +127,8 @@ async def test_a_run_that_holds_the_thread_comes_first(compacting: Compacting) -
     """Outside of the run nothing moves its view; when it has let go, the same compaction is done."""
     await compacting.thread()
     run = await compacting.store.accept("wait", thread_id="thread-1")
-    claimed, hand = await compacting.store.hold(run)
-    await compacting.store.begin(claimed, hand)
+    claimed, writer = await compacting.store.hold(run)
+    await compacting.store.begin(claimed, writer)
 
     waiting = await compacting.compact(key="busy")
 

@@ -13,7 +13,7 @@ from threadmark import compaction
 from threadmark.db import lock_retry
 from threadmark.state import (
     Claim,
-    Hand,
+    JournalWriter,
     MigrationBlocked,
     Thread,
     current_revision,
@@ -32,12 +32,12 @@ NEWER = f"UPDATE {VERSION_TABLE} SET version_num = '9999'"
 HOLD_WORKER = "SELECT count(*) FROM worker"
 
 
-async def append_until(store: Store, begun: tuple[Claim, Hand], done: asyncio.Event) -> tuple[Thread, int]:
+async def append_until(store: Store, begun: tuple[Claim, JournalWriter], done: asyncio.Event) -> tuple[Thread, int]:
     """Append, and look for work, without a pause; the thread, and how many of its entries were acknowledged."""
-    claimed, hand = begun
+    claimed, writer = begun
     count = 2
     while not done.is_set():
-        await store.put(hand, replied(ordinal=count))
+        await store.put(writer, replied(ordinal=count))
         assert await store.write(look_for_work) == []
         count += 1
     return claimed.thread, count

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.conformance.store import Store, a_receipt
-from tests.support.factories import an_offer
+from tests.support.factories import a_submission
 from threadmark.state import Multitask, NotFound, RunStatus, ThreadBusy, ThreadStatus
 
 
@@ -43,9 +43,11 @@ async def test_a_run_on_a_thread_that_is_not_there_is_refused(store: Store) -> N
 
 async def test_two_runs_that_make_the_same_thread_share_it(store: Store, other_store: Store) -> None:
     """Whoever comes second finds it made (F24)."""
-    offers = [an_offer(f"run {number}", thread_id="t", create_missing=True) for number in range(10)]
+    offers = [a_submission(f"run {number}", thread_id="t", create_missing=True) for number in range(10)]
 
-    made = await asyncio.gather(*((store, other_store)[number % 2].offer(each) for number, each in enumerate(offers)))
+    made = await asyncio.gather(
+        *((store, other_store)[number % 2].submission(each) for number, each in enumerate(offers))
+    )
 
     assert len({each.run.thread for each in made if each.run}) == 1
 
@@ -55,7 +57,7 @@ async def test_on_an_idle_thread_every_strategy_accepts(store: Store, strategy: 
     """Strategies are about runs that have not ended."""
     thread = await store.thread()
 
-    acceptance = await store.offer(an_offer("hello", thread_id=thread.thread_id, multitask=strategy))
+    acceptance = await store.submission(a_submission("hello", thread_id=thread.thread_id, multitask=strategy))
 
     assert acceptance.run is not None
     assert acceptance.cancelled == ()
@@ -64,11 +66,11 @@ async def test_on_an_idle_thread_every_strategy_accepts(store: Store, strategy: 
 async def test_reject_refuses_a_busy_thread_and_changes_nothing(store: Store) -> None:
     """The caller is told to wait; the key of the refused request is free again."""
     run = await store.accept("one")
-    offer = an_offer("two", thread_id=run.thread_id, multitask=Multitask.REJECT, receipt=a_receipt())
+    submission = a_submission("two", thread_id=run.thread_id, multitask=Multitask.REJECT, receipt=a_receipt())
 
     for _ in range(2):
         with pytest.raises(ThreadBusy):
-            await store.offer(offer)
+            await store.submission(submission)
 
     assert len(await store.runs(run.thread)) == 1
 
@@ -90,7 +92,7 @@ async def test_interrupt_and_rollback_stop_every_unfinished_run_of_the_thread(
     claimed, _ = await store.begun("one")
     queued = await store.accept("two", thread_id=claimed.run.thread_id)
 
-    acceptance = await store.offer(an_offer("three", thread_id=claimed.run.thread_id, multitask=strategy))
+    acceptance = await store.submission(a_submission("three", thread_id=claimed.run.thread_id, multitask=strategy))
 
     assert set(acceptance.cancelled) == {claimed.run.run_id, queued.run_id}
     assert str((await store.run(claimed.run)).cancel) == str(strategy)

@@ -16,11 +16,11 @@ from threadmark.db.prepared import Prepared
 from threadmark.state import (
     CancelAction,
     Claim,
-    Ending,
-    Hand,
+    JournalWriter,
     LeaseLost,
-    Move,
     Overtaken,
+    RunChanges,
+    RunOutcome,
     RunSettled,
     RunStatus,
     ThreadStatus,
@@ -33,8 +33,8 @@ from threadmark.state import (
 from threadmark.state.runs import claim_statements
 
 RUN_COUNT = 6
-SETTLES = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
-Begun = tuple[Claim, Hand]
+SETTLES = RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+Begun = tuple[Claim, JournalWriter]
 
 
 async def together(store: Store, *writes: Callable[[], Awaitable[Any]]) -> list[Any]:
@@ -51,11 +51,11 @@ async def together(store: Store, *writes: Callable[[], Awaitable[Any]]) -> list[
 
 def settling(begun: Begun) -> Callable[[], Awaitable[None]]:
     """The end of a run, with its last entry."""
-    claimed, hand = begun
+    claimed, writer = begun
 
     async def settle() -> None:
-        hand.note(RunSettled(run_id=claimed.run.run_id, status="success"))
-        await hand.flush(SETTLES)
+        writer.append(RunSettled(run_id=claimed.run.run_id, status="success"))
+        await writer.flush(SETTLES)
 
     return settle
 
@@ -64,7 +64,7 @@ def stepping(begun: Begun) -> Callable[[], Awaitable[None]]:
     """One more entry."""
 
     async def step() -> None:
-        begun[1].note(TurnStarted(worker_id="w", attempt=2))
+        begun[1].append(TurnStarted(worker_id="w", attempt=2))
         await begun[1].flush()
 
     return step
@@ -78,7 +78,7 @@ async def test_runs_end_in_one_batch_and_each_fails_alone(store: Store) -> None:
     await store.write(
         lambda connection: cancel_runs(connection, number, CancelAction.ROLLBACK, store.now_us(), run_ids=[run_id])
     )
-    stale_hand = Hand(store.database, _before(stale[0]), run=stale[0].run.number, now_us=store.now_us)
+    stale_hand = JournalWriter(store.database, _before(stale[0]), run=stale[0].run.number, now_us=store.now_us)
     later = await store.accept(thread_id=waited_for[0].thread.thread_id)
 
     outcomes = await together(
@@ -200,10 +200,10 @@ async def test_what_a_turn_writes_takes_few_statements(
 
     assert await spoken.of(store.accept("hello")) == 1
     assert await spoken.of(store.claim()) == 1
-    claimed, hand = await store.begun()
-    hand.note(TurnStarted(worker_id="w", attempt=2))
-    assert await spoken.of(hand.flush()) == 1
-    assert await spoken.of(settling((claimed, hand))()) == 2
+    claimed, writer = await store.begun()
+    writer.append(TurnStarted(worker_id="w", attempt=2))
+    assert await spoken.of(writer.flush()) == 1
+    assert await spoken.of(settling((claimed, writer))()) == 2
     many = [await store.begun(f"run {number}") for number in range(4 * RUN_COUNT)]
     before = spoken.count
     assert await together(store, *(settling(each) for each in many)) == [None] * len(many)

@@ -12,9 +12,7 @@ from threadmark.state import (
     CancelAction,
     Claim,
     Conflict,
-    Ending,
-    Hand,
-    Move,
+    JournalWriter,
     NotFound,
     NothingToCancel,
     NotInDoubt,
@@ -22,6 +20,8 @@ from threadmark.state import (
     ParkReason,
     Resume,
     Run,
+    RunChanges,
+    RunOutcome,
     RunRequest,
     RunSettled,
     RunStatus,
@@ -56,22 +56,22 @@ async def resolve(store: Store, run: Run, value: Any = HAPPENED) -> None:
     await store.write(lambda connection: resolve_doubt(connection, run, DOUBTFUL, value, "ann", store.now_us()))
 
 
-def ending(status: RunStatus = RunStatus.PENDING, **changes: Any) -> Move:
+def ending(status: RunStatus = RunStatus.PENDING, **changes: Any) -> RunChanges:
     """A turn lets its run go."""
     values: dict[str, Any] = {"status": status, "thread_status": ThreadStatus.BUSY}
-    return Move(ending=Ending(**values | changes))
+    return RunChanges(ending=RunOutcome(**values | changes))
 
 
-async def doubting(store: Store, *, parked: bool = True) -> tuple[Claim, Hand, WaitOpened]:
+async def doubting(store: Store, *, parked: bool = True) -> tuple[Claim, JournalWriter, WaitOpened]:
     """A run that has asked what became of a step, and has parked for it."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     wait = store.question(claimed, kind="in_doubt")
     intent = StepIntended(step_key=DOUBTFUL, effect="once", idempotency_key="k")
-    opening = Move(execution_id=claimed.run.execution_id, opened=(wait,))
-    await store.put(hand, replied(asked("pay")), intent, wait, move=opening)
+    opening = RunChanges(execution_id=claimed.run.execution_id, opened=(wait,))
+    await store.put(writer, replied(asked("pay")), intent, wait, move=opening)
     if parked:
-        await store.put(hand, move=ending(parked=ParkReason.IN_DOUBT, thread_status=ThreadStatus.INTERRUPTED))
-    return claimed, hand, wait
+        await store.put(writer, move=ending(parked=ParkReason.IN_DOUBT, thread_status=ThreadStatus.INTERRUPTED))
+    return claimed, writer, wait
 
 
 async def test_a_run_that_never_began_ends_at_once(store: Store) -> None:
@@ -88,13 +88,13 @@ async def test_a_run_that_never_began_ends_at_once(store: Store) -> None:
 
 async def test_a_running_run_is_asked_to_stop(store: Store) -> None:
     """Its holder learns of it from the append that it does anyway: the inbox counter has risen."""
-    claimed, hand = await store.begun()
-    before = hand.inbox
+    claimed, writer = await store.begun()
+    before = writer.inbox
 
     await cancel(store, claimed.run)
-    await store.put(hand, TurnStarted(worker_id="w", attempt=1))
+    await store.put(writer, TurnStarted(worker_id="w", attempt=1))
 
-    assert hand.inbox > before
+    assert writer.inbox > before
     inbox = await store.read(lambda connection: read_inbox(connection, claimed.thread.number, claimed.run.number))
     assert inbox is not None
     assert (inbox.run.cancel, inbox.run.status) == (CancelAction.INTERRUPT, RunStatus.RUNNING)
@@ -103,8 +103,8 @@ async def test_a_running_run_is_asked_to_stop(store: Store) -> None:
 @pytest.mark.parametrize("reason", ParkReason)
 async def test_a_parked_run_is_due_at_once(store: Store, reason: ParkReason) -> None:
     """A worker has to journal its end; what it waited for does not matter any more."""
-    claimed, hand = await store.begun()
-    await store.put(hand, move=ending(parked=reason, due_at_us=store.now_us() + 3_600_000_000))
+    claimed, writer = await store.begun()
+    await store.put(writer, move=ending(parked=reason, due_at_us=store.now_us() + 3_600_000_000))
     assert await store.claim() == []
 
     await cancel(store, claimed.run)
@@ -116,20 +116,20 @@ async def test_a_parked_run_is_due_at_once(store: Store, reason: ParkReason) -> 
 @pytest.mark.parametrize("reason", ParkReason)
 async def test_a_run_that_is_cancelled_while_it_parks_is_due_at_once(store: Store, reason: ParkReason) -> None:
     """The cancellation found it running and the park came later: it would wait for ever otherwise."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     await cancel(store, claimed.run)
 
-    await store.put(hand, move=ending(parked=reason, due_at_us=store.now_us() + 3_600_000_000))
+    await store.put(writer, move=ending(parked=reason, due_at_us=store.now_us() + 3_600_000_000))
 
     assert [each.run.run_id for each in await store.claim()] == [claimed.run.run_id]
 
 
 async def test_a_doubt_that_is_settled_while_its_run_parks_is_not_forgotten(store: Store) -> None:
     """The answer found the run running, and the park came later: the run is due at once all the same."""
-    claimed, hand, wait = await doubting(store, parked=False)
+    claimed, writer, wait = await doubting(store, parked=False)
     await resolve(store, claimed.run)
 
-    await store.put(hand, move=ending(parked=ParkReason.IN_DOUBT, thread_status=ThreadStatus.INTERRUPTED))
+    await store.put(writer, move=ending(parked=ParkReason.IN_DOUBT, thread_status=ThreadStatus.INTERRUPTED))
 
     (taken,) = await store.claim()
     assert [(each.wait_id, each.answer) for each in taken.answers] == [(wait.wait_id, HAPPENED)]
@@ -175,17 +175,17 @@ async def test_an_approval_is_no_doubt(store: Store) -> None:
 
 async def test_a_run_that_has_to_roll_back_cannot_settle(store: Store) -> None:
     """What was noted goes with the next flush; nothing of the end was written."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     await cancel(store, claimed.run, CancelAction.ROLLBACK)
 
     with pytest.raises(Overtaken):
-        await store.put(hand, RunSettled(run_id=claimed.run.run_id, status="success"), move=ending(RunStatus.SUCCESS))
+        await store.put(writer, RunSettled(run_id=claimed.run.run_id, status="success"), move=ending(RunStatus.SUCCESS))
     assert len(await store.entries(claimed.thread.number)) == 2
     assert (await store.run(claimed.run)).status is RunStatus.RUNNING
 
-    await hand.flush()
+    await writer.flush()
     assert len(await store.entries(claimed.thread.number)) == 3
-    await store.put(hand, move=ending(RunStatus.INTERRUPTED, hidden=True, thread_status=ThreadStatus.IDLE))
+    await store.put(writer, move=ending(RunStatus.INTERRUPTED, hidden=True, thread_status=ThreadStatus.IDLE))
     with pytest.raises(NotFound):
         await store.run(claimed.run)
     assert await store.journal.verify(claimed.thread) == []
@@ -203,10 +203,10 @@ async def test_a_rollback_that_was_asked_for_stays_asked_for(store: Store) -> No
 
 async def test_a_run_that_is_asked_to_interrupt_may_still_succeed(store: Store) -> None:
     """It was done before it heard of it: its answer stands."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     await cancel(store, claimed.run)
 
-    await store.put(hand, move=ending(RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+    await store.put(writer, move=ending(RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
 
     assert (await store.run(claimed.run)).status is RunStatus.SUCCESS
 
@@ -255,10 +255,10 @@ async def test_a_question_that_fell_away_for_a_run_that_never_began_is_asked_aga
 async def test_a_question_that_fell_away_in_the_journal_is_not_asked_again(store: Store) -> None:
     """A run began and moved on without the answer; cancelling the next one brings nothing back."""
     claimed, (wait,) = await store.asking("pay")
-    _, hand = await store.begun_on(claimed.run, request=RunRequest(messages=(human("never mind", "human-2"),)))
+    _, writer = await store.begun_on(claimed.run, request=RunRequest(messages=(human("never mind", "human-2"),)))
     gone = WaitSuperseded(wait_id=wait.wait_id, step_key=wait.step_key)
-    done = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
-    await store.put(hand, gone, move=Move(superseded=(wait.wait_id,), ending=done))
+    done = RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
+    await store.put(writer, gone, move=RunChanges(superseded=(wait.wait_id,), ending=done))
     run = await store.accept("more", thread_id=claimed.run.thread_id)
 
     await cancel(store, run)
@@ -269,7 +269,7 @@ async def test_a_question_that_fell_away_in_the_journal_is_not_asked_again(store
 
 async def test_a_run_is_deleted_when_it_has_ended(store: Store) -> None:
     """It is gone from every list; what it said stays in the thread."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
 
     async def delete() -> None:
         run = claimed.run
@@ -277,7 +277,7 @@ async def test_a_run_is_deleted_when_it_has_ended(store: Store) -> None:
 
     with pytest.raises(Conflict):
         await delete()
-    await store.put(hand, move=ending(RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+    await store.put(writer, move=ending(RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
     await delete()
 
     assert await store.runs(claimed.thread.number) == []
@@ -288,12 +288,12 @@ async def test_a_run_is_deleted_when_it_has_ended(store: Store) -> None:
 
 async def test_a_thread_is_busy_while_another_run_waits(store: Store) -> None:
     """The end of one run is not the end of the work; a failure is told only when nothing follows it."""
-    claimed, hand = await store.begun("one")
+    claimed, writer = await store.begun("one")
     second = await store.accept("two", thread_id=claimed.run.thread_id)
 
-    await store.put(hand, move=ending(RunStatus.ERROR, thread_status=ThreadStatus.ERROR))
+    await store.put(writer, move=ending(RunStatus.ERROR, thread_status=ThreadStatus.ERROR))
     assert (await store.seen(claimed.thread)).status is ThreadStatus.BUSY
 
-    taken, hand = await store.hold(second)
-    await store.put(hand, move=ending(RunStatus.ERROR, thread_status=ThreadStatus.ERROR))
+    taken, writer = await store.hold(second)
+    await store.put(writer, move=ending(RunStatus.ERROR, thread_status=ThreadStatus.ERROR))
     assert (await store.seen(taken.thread)).status is ThreadStatus.ERROR

@@ -8,36 +8,36 @@ from tests.conformance.store import ROUTES, Store
 from tests.support.factories import TENANT, replied
 from threadmark.state import (
     Claim,
-    Ending,
     Held,
-    Move,
     ParkReason,
+    RunChanges,
+    RunOutcome,
     RunStatus,
     StepIntended,
     StepKey,
     ThreadStatus,
     TurnStarted,
-    beat,
     delete_thread,
-    give_back,
+    heartbeat,
     next_due_us,
     own,
     read_inbox,
+    release,
 )
 from threadmark.state.runs.claims import claim_run
 
 SOON_US = 3_600_000_000
 
 
-def released(**changes: object) -> Move:
+def released(**changes: object) -> RunChanges:
     """A turn lets its run go, unfinished."""
     values: dict[str, object] = {"status": RunStatus.PENDING, "thread_status": ThreadStatus.BUSY}
-    return Move(ending=Ending(**values | changes))  # type: ignore[arg-type]
+    return RunChanges(ending=RunOutcome(**values | changes))  # type: ignore[arg-type]
 
 
-def settled(status: RunStatus = RunStatus.SUCCESS) -> Move:
+def settled(status: RunStatus = RunStatus.SUCCESS) -> RunChanges:
     """A turn ends its run."""
-    return Move(ending=Ending(status=status, thread_status=ThreadStatus.IDLE))
+    return RunChanges(ending=RunOutcome(status=status, thread_status=ThreadStatus.IDLE))
 
 
 async def test_runs_are_claimed_in_the_order_of_acceptance(store: Store) -> None:
@@ -65,11 +65,11 @@ async def test_a_thread_runs_one_run_at_a_time(store: Store) -> None:
     """The second run waits for the end of the first, whoever claims."""
     first = await store.accept("one")
     second = await store.accept("two", thread_id=first.thread_id)
-    claimed, hand = await store.hold(first)
+    claimed, writer = await store.hold(first)
     assert await store.claim("worker-2") == []
 
-    await store.begin(claimed, hand)
-    await store.put(hand, move=settled())
+    await store.begin(claimed, writer)
+    await store.put(writer, move=settled())
 
     assert [each.run.run_id for each in await store.claim("worker-2")] == [second.run_id]
 
@@ -78,8 +78,8 @@ async def test_a_released_run_comes_before_the_later_runs_of_its_thread(store: S
     """Order is by acceptance: a run that is parked holds the runs behind it."""
     first = await store.accept("one")
     await store.accept("two", thread_id=first.thread_id)
-    _, hand = await store.hold(first)
-    await store.put(hand, move=released(parked=ParkReason.BACKOFF, due_at_us=store.now_us() + SOON_US))
+    _, writer = await store.hold(first)
+    await store.put(writer, move=released(parked=ParkReason.BACKOFF, due_at_us=store.now_us() + SOON_US))
 
     assert await store.claim() == []
 
@@ -89,7 +89,7 @@ async def test_no_run_is_claimed_twice(store: Store, other_store: Store) -> None
     runs = [await store.accept(f"run {number}") for number in range(40)]
     for each in (store, other_store):
         for number in range(4):
-            await each.enrol(f"worker-{number}-of-{'one' if each is store else 'other'}")
+            await each.register(f"worker-{number}-of-{'one' if each is store else 'other'}")
 
     claims = await asyncio.gather(
         *(
@@ -147,9 +147,9 @@ async def test_the_fence_rises_with_every_lease_and_with_nothing_else(store: Sto
     run = await store.accept("hello")
     fences = []
     for _ in range(4):
-        claimed, hand = await store.hold(run)
+        claimed, writer = await store.hold(run)
         fences.append(claimed.thread.fence)
-        await store.put(hand, TurnStarted(worker_id="w", attempt=claimed.run.attempts), move=released())
+        await store.put(writer, TurnStarted(worker_id="w", attempt=claimed.run.attempts), move=released())
 
     assert fences == [1, 2, 3, 4]
     assert [each.fence for each in await store.entries(run.thread)] == fences
@@ -157,7 +157,7 @@ async def test_the_fence_rises_with_every_lease_and_with_nothing_else(store: Sto
 
 async def test_the_work_of_a_worker_whose_lease_ended_is_taken_over(store: Store) -> None:
     """Its runs are running and nobody takes turns of them; the next sweep of any worker finds them (I6)."""
-    await store.enrol("worker-dead", ttl_s=-1)
+    await store.register("worker-dead", ttl_s=-1)
     claimed, _ = await store.hold(await store.accept("hello"), "worker-dead")
 
     (taken,) = await store.claim("worker-2")
@@ -172,16 +172,16 @@ async def test_the_work_of_a_live_worker_is_left_alone(store: Store) -> None:
     await store.hold(await store.accept("hello"))
 
     assert await store.claim("worker-2") == []
-    assert await store.write(lambda connection: beat(connection, "worker-1", 60.0))
+    assert await store.write(lambda connection: heartbeat(connection, "worker-1", 60.0))
     assert await store.claim("worker-2") == []
 
 
 async def test_a_buried_worker_s_heartbeat_is_refused(store: Store) -> None:
     """It learns that its threads belong to others, and starts afresh."""
-    await store.enrol("worker-1")
+    await store.register("worker-1")
     await store.bury_all()
 
-    assert not await store.write(lambda connection: beat(connection, "worker-1", 60.0))
+    assert not await store.write(lambda connection: heartbeat(connection, "worker-1", 60.0))
 
 
 async def test_a_buried_worker_s_runs_are_claimable_at_once(store: Store) -> None:
@@ -209,19 +209,19 @@ async def test_a_sweep_takes_over_no_more_orphans_than_it_may(store: Store) -> N
 async def test_deaths_without_progress_in_between_are_counted(store: Store) -> None:
     """A run that kills its workers is known by it; one that gets further begins to count anew. Intents are none."""
     run = await store.accept("hello")
-    claimed, hand = await store.hold(run)
-    await store.begin(claimed, hand)
+    claimed, writer = await store.hold(run)
+    await store.begin(claimed, writer)
     counts = []
     for number in range(2, 6):
         await store.bury_all()
         (claimed,) = await store.claim(f"worker-{number}")
         counts.append(claimed.run.orphaned)
         intents = [StepIntended(step_key=StepKey(f"tool-1-{n}"), effect="keyed", idempotency_key="k") for n in range(3)]
-        await store.put(store.hand(claimed), TurnStarted(worker_id="w", attempt=number), *intents)
+        await store.put(store.writer(claimed), TurnStarted(worker_id="w", attempt=number), *intents)
     assert counts == [1, 2, 3, 4]
 
-    hand = store.hand(await _taken_over(store, "worker-6"))
-    await store.put(hand, replied())
+    writer = store.writer(await _taken_over(store, "worker-6"))
+    await store.put(writer, replied())
 
     assert (await _taken_over(store, "worker-7")).run.orphaned == 1
 
@@ -234,8 +234,8 @@ async def _taken_over(store: Store, worker_id: str) -> Claim:
 
 async def test_a_run_in_doubt_is_not_claimed(store: Store) -> None:
     """Nobody can move it but a person."""
-    _, hand = await store.hold(await store.accept("hello"))
-    await store.put(hand, move=released(parked=ParkReason.IN_DOUBT))
+    _, writer = await store.hold(await store.accept("hello"))
+    await store.put(writer, move=released(parked=ParkReason.IN_DOUBT))
 
     assert await store.claim() == []
 
@@ -244,8 +244,8 @@ async def test_a_run_in_doubt_is_not_claimed(store: Store) -> None:
 async def test_a_run_that_backs_off_is_claimed_when_it_is_due(store: Store, delay_us: int, claimable: bool) -> None:
     """Until then it is a row."""
     run = await store.accept("hello")
-    _, hand = await store.hold(run)
-    await store.put(hand, move=released(parked=ParkReason.BACKOFF, due_at_us=store.now_us() + delay_us))
+    _, writer = await store.hold(run)
+    await store.put(writer, move=released(parked=ParkReason.BACKOFF, due_at_us=store.now_us() + delay_us))
     assert (await store.run(run)).parked is ParkReason.BACKOFF
 
     claims = await store.claim()
@@ -259,11 +259,11 @@ async def test_a_thread_is_given_back_by_its_holder_alone(store: Store) -> None:
     (held,) = await store.read(lambda connection: own(connection, "worker-1"))
     assert (held.run, held.thread, held.fence) == (claimed.run.number, claimed.thread.number, claimed.thread.fence)
 
-    assert await store.write(lambda connection: give_back(connection, held, delay_us=0))
+    assert await store.write(lambda connection: release(connection, held, delay_us=0))
     assert await store.read(lambda connection: own(connection, "worker-1")) == []
     (again,) = await store.claim("worker-2")
     stale = Held(run=held.run, thread=held.thread, fence=held.fence, inbox=held.inbox)
-    assert not await store.write(lambda connection: give_back(connection, stale, delay_us=0))
+    assert not await store.write(lambda connection: release(connection, stale, delay_us=0))
     assert (await store.run(again.run)).status is RunStatus.RUNNING
 
 
@@ -271,7 +271,7 @@ async def test_one_run_can_be_claimed_by_its_id(store: Store) -> None:
     """A doorbell names a run: it is taken if it may be taken, and nothing else instead."""
     first = await store.accept("one")
     second = await store.accept("two", thread_id=first.thread_id)
-    await store.enrol()
+    await store.register()
 
     async def asked_for(run_id: str) -> bool:
         return await store.write(lambda connection: claim_run(connection, "worker-1", ROUTES, run_id)) is not None

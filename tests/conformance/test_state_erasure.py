@@ -25,9 +25,9 @@ TOLD = RunRequest(messages=(human(SECRET),), kwargs={"input": {"messages": SECRE
 
 async def a_journal(store: Store) -> Thread:
     """A thread in which a secret was told, asked for, returned and repeated."""
-    claimed, hand = await store.begun("x", request=TOLD, metadata={"title": SECRET})
+    claimed, writer = await store.begun("x", request=TOLD, metadata={"title": SECRET})
     reply = replied(asked(code=SECRET), text=f"You said: {SECRET}.")
-    await store.put(hand, reply, returned("tool-1-0", {"found": [SECRET]}), replied(ordinal=2, text="Done."))
+    await store.put(writer, reply, returned("tool-1-0", {"found": [SECRET]}), replied(ordinal=2, text="Done."))
     return claimed.thread
 
 
@@ -97,9 +97,9 @@ async def test_nobody_can_try_words_against_an_erased_entry(store: Store) -> Non
 
 async def test_a_holder_goes_on_behind_an_erasure(store: Store) -> None:
     """F30: an erasure under a running turn moves no seq and no digest of the chain."""
-    claimed, hand = await store.begun("x", request=TOLD)
+    claimed, writer = await store.begun("x", request=TOLD)
     await erase(store, claimed.thread)
-    await store.put(hand, replied(text="Later."))
+    await store.put(writer, replied(text="Later."))
 
     assert await store.journal.verify(await store.seen(claimed.thread)) == []
     assert await store.read(partial(holders, threads=[claimed.thread.number])) == {

@@ -9,15 +9,15 @@ from tests.conformance.store import Store, a_receipt
 from tests.support.factories import TENANT, ai, asked, human, replied, returned
 from threadmark.state import (
     Conflict,
-    Ending,
     Entry,
     ExecutionId,
     Fork,
     LeaseLost,
-    Move,
     NotFound,
     Recorded,
     Reply,
+    RunChanges,
+    RunOutcome,
     RunStarted,
     RunStatus,
     StateUpdated,
@@ -35,13 +35,13 @@ from threadmark.state import (
 )
 
 MORE = StateUpdated(messages=(human("more", "human-more"),), by="ann")
-DONE = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+DONE = RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
 
 
 async def a_talk(store: Store, *entries: Entry) -> Thread:
     """A thread whose run has ended."""
-    claimed, hand = await store.begun("hello")
-    await store.put(hand, *(entries or (replied(),)), move=DONE)
+    claimed, writer = await store.begun("hello")
+    await store.put(writer, *(entries or (replied(),)), move=DONE)
     return await store.seen(claimed.thread)
 
 
@@ -104,12 +104,12 @@ async def test_of_updates_at_once_one_is_done(store: Store, other_store: Store) 
 
 async def test_a_holder_that_slept_cannot_write_after_an_update(store: Store) -> None:
     """The update took the next fence."""
-    claimed, hand = await store.begun()
-    await store.put(hand, replied(), move=DONE)
+    claimed, writer = await store.begun()
+    await store.put(writer, replied(), move=DONE)
     await update(store, await store.seen(claimed.thread))
 
     with pytest.raises(LeaseLost):
-        await store.put(hand, replied(ordinal=2))
+        await store.put(writer, replied(ordinal=2))
 
 
 async def test_an_update_that_answers_the_questions_ends_the_waiting(store: Store) -> None:
@@ -150,11 +150,11 @@ async def test_a_run_without_input_is_to_carry_the_last_execution_on(store: Stor
 
 async def test_a_run_that_begins_an_execution_says_so_in_its_row(store: Store) -> None:
     """The entry that tells and the row that is asked for by the steps and the doubts move together."""
-    claimed, hand = await store.hold(await store.accept("hello"))
+    claimed, writer = await store.hold(await store.accept("hello"))
     begun = ExecutionId("another execution")
     entry = RunStarted(run_id=claimed.run.run_id, execution_id=begun, assistant="chat", source="input")
 
-    await store.put(hand, entry, move=Move(begins=begun))
+    await store.put(writer, entry, move=RunChanges(begins=begun))
 
     assert (await store.run(claimed.run)).execution_id == begun
 
@@ -187,11 +187,11 @@ async def test_a_copy_of_calls_that_were_written_from_outside_and_made_folds(sto
     thread = await a_talk(store, replied(), replied(ordinal=2))
     written = StateUpdated(messages=(ai("", asked("look", "call-9"), message_id="ai-9"),))
     await update(store, thread, written, fork_seq=1)
-    claimed, hand = await store.hold(await store.accept(thread_id=thread.thread_id))
-    hand.turn_to(claimed.thread.branch)
-    await store.begin(claimed, hand)
+    claimed, writer = await store.hold(await store.accept(thread_id=thread.thread_id))
+    writer.turn_to(claimed.thread.branch)
+    await store.begin(claimed, writer)
     (key,) = (await state_of(store, thread)).calls
-    await store.put(hand, returned(key, "found", call_id="call-9"), move=DONE)
+    await store.put(writer, returned(key, "found", call_id="call-9"), move=DONE)
 
     copied = await store.write(
         partial(copy_thread, tenant_id=TENANT, thread_id=thread.thread_id, receipt=None, now_us=store.now_us())

@@ -7,8 +7,19 @@ from sqlalchemy import Connection, update
 
 from tests.conformance.store import Store
 from tests.support.factories import asked, replied, returned
-from threadmark.state import Ending, Folded, Folds, Move, RunStatus, Thread, ThreadStatus, fold, fold_thread, visible
-from threadmark.state.entries.run_index import Outline
+from threadmark.state import (
+    FoldCache,
+    Folded,
+    RunChanges,
+    RunOutcome,
+    RunStatus,
+    Thread,
+    ThreadStatus,
+    fold,
+    fold_thread,
+    visible,
+)
+from threadmark.state.entries.run_index import RunIndex
 from threadmark.state.tables import entry, thread
 from threadmark.state.threads.erasure import erase_in_thread
 from threadmark.workers.tasks.erased_json import Erased
@@ -16,30 +27,30 @@ from threadmark.workers.tasks.erased_json import Erased
 #: A connection that nobody may use.
 NOTHING = cast(Connection, None)
 SECRET = "XYZZY-123"
-ENDED = Move(ending=Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
+ENDED = RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
 
 
 async def a_thread(store: Store) -> Thread:
     """A thread whose first run has ended."""
-    claimed, hand = await store.begun(f"the code is {SECRET}")
-    await store.put(hand, replied(asked()), returned("tool-1-0", {"n": 1}), replied(ordinal=2, text="Done."))
-    await hand.flush(ENDED)
+    claimed, writer = await store.begun(f"the code is {SECRET}")
+    await store.put(writer, replied(asked()), returned("tool-1-0", {"n": 1}), replied(ordinal=2, text="Done."))
+    await writer.flush(ENDED)
     return await store.seen(claimed.thread)
 
 
 async def go_on(store: Store, before: Thread, text: str = "and more") -> Thread:
     """The thread after another run."""
     run = await store.accept(text, thread_id=before.thread_id)
-    claimed, hand = await store.hold(run)
-    await store.begin(claimed, hand)
-    await store.put(hand, replied(text="Yes."), move=ENDED)
+    claimed, writer = await store.hold(run)
+    await store.begin(claimed, writer)
+    await store.put(writer, replied(text="Yes."), move=ENDED)
     return await store.seen(before)
 
 
 async def keep(store: Store, of: Thread) -> Folded:
     """Fold the thread and keep the fold, as a turn does when it ends."""
     folded = await store.journal.fold(of)
-    store.journal.folds.keep(of.number, folded)
+    store.journal.fold_cache.keep(of.number, folded)
     return folded.copy()
 
 
@@ -58,8 +69,8 @@ async def test_a_fold_is_the_journal_folded(store: Store) -> None:
 
     assert folded.state == fold(visible(entries, of.lineage))
     assert (folded.head_seq, folded.head_digest) == (len(entries), of.head_digest)
-    assert folded.outline.has_started(run.number)
-    assert folded.outline.first_seq(run.number) == 1
+    assert folded.run_index.has_started(run.number)
+    assert folded.run_index.first_seq(run.number) == 1
 
 
 async def test_what_is_kept_as_it_stands_costs_no_query(store: Store) -> None:
@@ -80,11 +91,11 @@ async def test_what_is_kept_as_it_stands_costs_no_query(store: Store) -> None:
 
 async def test_a_reader_folds_what_nobody_folded_yet_and_asks_nothing_else(store: Store) -> None:
     """Who looks at a thread again finds it folded; the one before may have done to its copy what it liked."""
-    of, folds = await a_thread(store), store.journal.folds
-    first = await store.read(partial(folds.read, thread=of))
+    of, fold_cache = await a_thread(store), store.journal.fold_cache
+    first = await store.read(partial(fold_cache.read, thread=of))
     first.state.by_id.clear()
 
-    again = folds.read(NOTHING, of)
+    again = fold_cache.read(NOTHING, of)
 
     assert again == await whole(store, of)
 
@@ -102,12 +113,12 @@ async def test_a_fold_ends_where_its_row_ends(store: Store) -> None:
 
 async def test_a_unit_that_writes_keeps_nothing(store: Store) -> None:
     """What it sees may never be committed."""
-    of, folds = await a_thread(store), store.journal.folds
+    of, fold_cache = await a_thread(store), store.journal.fold_cache
 
-    seen = await store.write(lambda connection: folds.read(connection, of, keep=False))
+    seen = await store.write(lambda connection: fold_cache.read(connection, of, keep=False))
 
     assert seen == await whole(store, of)
-    assert folds.numbers == []
+    assert fold_cache.numbers == []
 
 
 async def test_what_is_kept_does_not_move_with_a_turn(store: Store) -> None:
@@ -118,7 +129,7 @@ async def test_what_is_kept_does_not_move_with_a_turn(store: Store) -> None:
     moved = await store.journal.fold(of)
     recorded = (await store.entries(of.number))[0]
     fold([recorded], moved.state)
-    moved.outline.see([recorded])
+    moved.run_index.see([recorded])
 
     assert await store.journal.fold(of) == before
 
@@ -132,7 +143,7 @@ async def test_erased_words_end_what_was_kept(store: Store) -> None:
 
     folded = await store.journal.fold(await store.seen(of))
     assert SECRET not in str([message.content for message in folded.state.messages])
-    assert store.journal.folds.byte_count == 0
+    assert store.journal.fold_cache.byte_count == 0
 
 
 async def test_an_erasure_that_finds_nothing_ends_nothing(store: Store) -> None:
@@ -157,7 +168,7 @@ async def test_a_database_that_was_set_back_is_folded_anew(store: Store) -> None
 
     await store.write(set_back)
     now = await store.seen(of)
-    kept = store.journal.folds.find(now)
+    kept = store.journal.fold_cache.find(now)
 
     assert kept is not None
     assert not kept.is_of(now)
@@ -166,30 +177,32 @@ async def test_a_database_that_was_set_back_is_folded_anew(store: Store) -> None
 
 def of_bytes(count: int) -> Folded:
     """A fold of a journal of so many bytes."""
-    state, outline = fold(()), Outline()
-    return Folded(head_seq=0, head_digest=b"", lineage=(), erasures=0, state=state, outline=outline, byte_count=count)
+    state, run_index = fold(()), RunIndex()
+    return Folded(
+        head_seq=0, head_digest=b"", lineage=(), erasures=0, state=state, run_index=run_index, byte_count=count
+    )
 
 
 def test_the_oldest_give_way_to_the_newest() -> None:
     """Within a number of bytes; what is larger than all of them is not kept."""
-    folds = Folds(100)
+    fold_cache = FoldCache(100)
     for number, count in ((1, 40), (2, 40), (3, 40), (4, 101)):
-        folds.keep(number, of_bytes(count))
+        fold_cache.keep(number, of_bytes(count))
 
-    assert folds.numbers == [2, 3]
-    assert folds.byte_count == 80
-    folds.keep(2, of_bytes(10))
-    assert (folds.numbers, folds.byte_count) == ([3, 2], 50)
+    assert fold_cache.numbers == [2, 3]
+    assert fold_cache.byte_count == 80
+    fold_cache.keep(2, of_bytes(10))
+    assert (fold_cache.numbers, fold_cache.byte_count) == ([3, 2], 50)
 
 
 def test_what_nobody_asks_for_is_forgotten() -> None:
     """So that erased words end with it, even where nobody ever comes back to the thread."""
     now = [0.0]
-    folds = Folds(100, kept_s=60.0, clock=lambda: now[0])
-    folds.keep(1, of_bytes(1))
+    fold_cache = FoldCache(100, kept_s=60.0, clock=lambda: now[0])
+    fold_cache.keep(1, of_bytes(1))
     now[0] = 59.0
-    folds.forget()
-    assert folds.numbers == [1]
+    fold_cache.forget()
+    assert fold_cache.numbers == [1]
     now[0] = 61.0
-    folds.forget()
-    assert (folds.numbers, folds.byte_count) == ([], 0)
+    fold_cache.forget()
+    assert (fold_cache.numbers, fold_cache.byte_count) == ([], 0)

@@ -19,9 +19,9 @@ def an_entry(number: int = 1, worker_id: str = "w") -> TurnStarted:
 
 async def test_what_was_flushed_is_read_back_in_order(store: Store) -> None:
     """Entries have a dense seq from 1, the fence and the run that wrote them, and come back as they were noted."""
-    claimed, hand = await store.begun("hello")
-    noted = [hand.note(an_entry(number)) for number in range(2, 5)]
-    await hand.flush()
+    claimed, writer = await store.begun("hello")
+    noted = [writer.append(an_entry(number)) for number in range(2, 5)]
+    await writer.flush()
 
     read = await store.entries(claimed.thread.number)
 
@@ -33,8 +33,8 @@ async def test_what_was_flushed_is_read_back_in_order(store: Store) -> None:
 
 async def test_what_was_only_noted_is_not_there(store: Store) -> None:
     """An entry is durable after the next flush; a crash before takes it along and leaves the journal whole."""
-    claimed, hand = await store.begun()
-    hand.note(an_entry(7))
+    claimed, writer = await store.begun()
+    writer.append(an_entry(7))
 
     assert len(await store.entries(claimed.thread.number)) == 2
     assert await store.journal.verify(claimed.thread) == []
@@ -42,24 +42,24 @@ async def test_what_was_only_noted_is_not_there(store: Store) -> None:
 
 async def test_a_flush_of_nothing_commits_nothing(store: Store) -> None:
     """Whoever asks for the disk once too often pays nothing."""
-    _, hand = await store.begun()
+    _, writer = await store.begun()
     before = store.database.commit_count
 
-    await hand.flush()
+    await writer.flush()
 
     assert store.database.commit_count == before
 
 
 async def test_a_sequential_step_costs_one_commit(store: Store) -> None:
     """The result of one step and the intent of the next travel together, whatever the number of steps."""
-    _, hand = await store.begun()
+    _, writer = await store.begun()
     before = store.database.commit_count
 
     for ordinal in range(1, 11):
-        hand.note(replied(asked(call_id=f"c{ordinal}"), ordinal=ordinal))
-        hand.note(StepIntended(step_key=StepKey(f"tool-{ordinal}-0"), effect="once", idempotency_key="k"))
-        await hand.flush()
-        hand.note(returned(f"tool-{ordinal}-0", call_id=f"c{ordinal}"))
+        writer.append(replied(asked(call_id=f"c{ordinal}"), ordinal=ordinal))
+        writer.append(StepIntended(step_key=StepKey(f"tool-{ordinal}-0"), effect="once", idempotency_key="k"))
+        await writer.flush()
+        writer.append(returned(f"tool-{ordinal}-0", call_id=f"c{ordinal}"))
 
     assert store.database.commit_count - before == 10
 
@@ -68,10 +68,10 @@ async def test_concurrent_appends_share_commits(store: Store) -> None:
     """Group commit: what is queued while a commit is on its way goes with the next one, all of it."""
     hands = [(await store.begun(f"run {number}"))[1] for number in range(32)]
     before = store.database.commit_count
-    for hand in hands:
-        hand.note(an_entry(2))
+    for writer in hands:
+        writer.append(an_entry(2))
 
-    await asyncio.gather(*(hand.flush() for hand in hands))
+    await asyncio.gather(*(writer.flush() for writer in hands))
 
     assert 1 <= store.database.commit_count - before <= 16
 
@@ -79,10 +79,10 @@ async def test_concurrent_appends_share_commits(store: Store) -> None:
 @pytest.mark.parametrize("length", [10, 2_000])
 async def test_a_resume_is_one_query_whatever_the_length(store: Store, length: int) -> None:
     """Reading a journal back takes one read, and it gives everything."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     for number in range(length):
-        hand.note(an_entry(number))
-    await hand.flush()
+        writer.append(an_entry(number))
+    await writer.flush()
     before = store.database.read_count
 
     entries = await store.entries(claimed.thread.number)
@@ -104,7 +104,7 @@ async def test_a_late_holder_cannot_write(store: Store) -> None:
     assert type(lost.value) is LeaseLost
     assert lost.value.fence == claimed.thread.fence
     assert len(await store.entries(claimed.thread.number)) == 2
-    await store.put(store.hand(taken), an_entry(2, "current"))
+    await store.put(store.writer(taken), an_entry(2, "current"))
     assert await store.journal.verify(taken.thread) == []
 
 
@@ -116,7 +116,7 @@ async def test_a_late_holder_cannot_write_before_the_new_one_has_written(store: 
 
     with pytest.raises(LeaseLost):
         await store.put(late, an_entry(2, "late"))
-    await store.put(store.hand(taken), an_entry(2, "current"))
+    await store.put(store.writer(taken), an_entry(2, "current"))
 
     assert [each.entry for each in await store.entries(taken.thread.number)][2:] == [an_entry(2, "current")]
 
@@ -143,9 +143,9 @@ async def test_of_two_holders_that_append_at_once_exactly_one_does(store: Store,
         # Both read the same head; the current one under a fence that is one higher.
         await store.bury_all()
         (taken,) = await other_store.claim(f"worker-{number + 2}")
-        current = other_store.hand(taken)
-        stale.note(an_entry(number, "stale"))
-        current.note(an_entry(number, "current"))
+        current = other_store.writer(taken)
+        stale.append(an_entry(number, "stale"))
+        current.append(an_entry(number, "current"))
 
         flushes = [stale.flush(), current.flush()] if number % 2 else [current.flush(), stale.flush()]
         outcomes = await asyncio.gather(*flushes, return_exceptions=True)
@@ -163,9 +163,9 @@ async def test_of_two_holders_that_append_at_once_exactly_one_does(store: Store,
 
 async def test_two_hands_under_one_fence_cannot_both_append(store: Store) -> None:
     """A second hand of the same lease finds the head moved: the chain never forks."""
-    claimed, hand = await store.hold(await store.accept("hello"))
-    twin = store.hand(claimed)
-    await store.put(hand, an_entry(1))
+    claimed, writer = await store.hold(await store.accept("hello"))
+    twin = store.writer(claimed)
+    await store.put(writer, an_entry(1))
 
     with pytest.raises(LeaseLost):
         await store.put(twin, an_entry(2, "twin"))
@@ -175,7 +175,7 @@ async def test_two_hands_under_one_fence_cannot_both_append(store: Store) -> Non
 
 async def test_the_same_append_sent_again_counts_as_done(store: Store) -> None:
     """When a commit's answer was lost it is asked again; the journal has it once (F14)."""
-    claimed, hand = await store.hold(await store.accept("hello"))
+    claimed, writer = await store.hold(await store.accept("hello"))
     append, sent = store.database.append, list[Append]()
 
     async def keep(asked: Append) -> int | None:
@@ -183,7 +183,7 @@ async def test_the_same_append_sent_again_counts_as_done(store: Store) -> None:
         return await append(asked)
 
     with patch.object(store.database, "append", keep):
-        await store.put(hand, an_entry(1), an_entry(2))
+        await store.put(writer, an_entry(1), an_entry(2))
 
     again = await append(sent[0])
 
@@ -194,23 +194,23 @@ async def test_the_same_append_sent_again_counts_as_done(store: Store) -> None:
 
 async def test_a_deleted_thread_is_told_apart_from_a_lost_lease(store: Store) -> None:
     """A worker that holds a deleted thread is refused from then on, and told why."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
 
     with pytest.raises(ThreadGone):
-        await store.put(hand, an_entry(2))
+        await store.put(writer, an_entry(2))
 
     assert await store.entries(claimed.thread.number) == []
 
 
 async def test_a_new_thread_is_never_written_by_the_holder_of_a_deleted_one(store: Store) -> None:
     """The number of a deleted thread is not given out again; a holder that slept meanwhile would write into it."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
     again = await store.thread(claimed.thread.thread_id)
 
     with pytest.raises(ThreadGone):
-        await store.put(hand, an_entry(2))
+        await store.put(writer, an_entry(2))
 
     assert again.number != claimed.thread.number
     assert await store.entries(again.number) == []
@@ -218,8 +218,8 @@ async def test_a_new_thread_is_never_written_by_the_holder_of_a_deleted_one(stor
 
 async def test_a_long_journal_is_read_in_parts(store: Store) -> None:
     """By seq: after one, and no more than so many."""
-    claimed, hand = await store.begun()
-    await store.put(hand, *(an_entry(number) for number in range(20)))
+    claimed, writer = await store.begun()
+    await store.put(writer, *(an_entry(number) for number in range(20)))
 
     part = await store.journal.read(claimed.thread.number, after_seq=5, count_max=3)
 
@@ -229,8 +229,8 @@ async def test_a_long_journal_is_read_in_parts(store: Store) -> None:
 async def test_text_with_nul_comes_back_from_the_database(store: Store) -> None:
     """Every code point of a person's message and of a tool's result survives the store (C01)."""
     text = "abc\x00def\u2028🙂"
-    claimed, hand = await store.begun(text)
-    await store.put(hand, replied(asked()), returned("tool-1-0", {"text": text, "n": 1}))
+    claimed, writer = await store.begun(text)
+    await store.put(writer, replied(asked()), returned("tool-1-0", {"text": text, "n": 1}))
 
     state = fold(await store.entries(claimed.thread.number))
 

@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from tests.conformance.locking import HeldLock, hold_thread
 from tests.conformance.store import Store
-from tests.support.factories import TENANT, an_offer, tool_result
-from threadmark.app.runs.state_update import Wish, update_thread
+from tests.support.factories import TENANT, a_submission, tool_result
+from threadmark.app.runs.state_update import UpdateSpec, update_thread
 from threadmark.app.wire.conversations.message_schema import Revision
 from threadmark.state import (
     Acceptance,
@@ -18,7 +18,7 @@ from threadmark.state import (
     Answer,
     CancelAction,
     Conflict,
-    Folds,
+    FoldCache,
     NothingToResume,
     NotInDoubt,
     Position,
@@ -32,7 +32,7 @@ from threadmark.state import (
     cancel_runs,
     resolve_doubt,
 )
-from threadmark.state.append.run_changes import Move
+from threadmark.state.append.run_changes import RunChanges
 
 
 async def in_order(lock: HeldLock, *requests: Awaitable[Any]) -> list[Any]:
@@ -47,13 +47,13 @@ async def in_order(lock: HeldLock, *requests: Awaitable[Any]) -> list[Any]:
 
 def answering(store: Store, wait_id: str) -> Awaitable[Acceptance]:
     """`POST /waits/{wait_id}/answer`."""
-    answer = Answer(wait_id=wait_id, value=True, actor="ann", offer=an_offer())
+    answer = Answer(wait_id=wait_id, value=True, actor="ann", submission=a_submission())
     return store.write(lambda connection: answer_wait(connection, TENANT, answer, store.now_us()))
 
 
 def resuming(store: Store, run: Run, value: Any, **changes: Any) -> Awaitable[Acceptance]:
     """A run with `command.resume`."""
-    return store.offer(an_offer(thread_id=run.thread_id, resume=Resume(value=value, actor="bob"), **changes))
+    return store.submission(a_submission(thread_id=run.thread_id, resume=Resume(value=value, actor="bob"), **changes))
 
 
 @pytest.mark.parametrize("first", ["answer", "resume"])
@@ -92,7 +92,7 @@ async def test_a_resume_behind_a_message_is_refused(store: Store, other_store: S
     async with hold_thread(store, claimed.run.thread) as lock:
         said, resumed = await in_order(
             lock,
-            store.offer(an_offer("never mind", thread_id=claimed.run.thread_id)),
+            store.submission(a_submission("never mind", thread_id=claimed.run.thread_id)),
             resuming(other_store, claimed.run, {one.wait_id: True}),
         )
 
@@ -120,7 +120,9 @@ async def test_where_a_run_leaves_from_is_judged_by_the_thread_as_it_is_then(
     # The first one stands in the journal's way when the second has read where it leaves from.
     await answering(store, one.wait_id)
     outcome = (
-        await asyncio.gather(store.offer(an_offer(*([] if resumes else ["go"]), **late)), return_exceptions=True)
+        await asyncio.gather(
+            store.submission(a_submission(*([] if resumes else ["go"]), **late)), return_exceptions=True
+        )
     )[0]
 
     if resumes:
@@ -142,7 +144,9 @@ async def test_a_start_is_found_under_the_lock(store: Store, other_store: Store)
         return Start("checkpoint", position, is_present=False, head_seq=head_seq)
 
     async with hold_thread(store, run.thread) as lock:
-        task = asyncio.ensure_future(other_store.offer(an_offer("two", thread_id=run.thread_id, find_start=find)))
+        task = asyncio.ensure_future(
+            other_store.submission(a_submission("two", thread_id=run.thread_id, find_start=find))
+        )
         await lock.blocks(1)
         assert heads == []
         lock.release()
@@ -155,7 +159,7 @@ async def test_an_update_of_state_is_judged_by_the_thread_as_it_is_then(store: S
     """A run that was accepted while the update waited is in its way; one of the two has what it asked for, not half."""
     claimed, (one,) = await store.asking("pay")
     thread_id = claimed.run.thread_id
-    wish = Wish(
+    spec = UpdateSpec(
         revision=Revision(messages=(tool_result("call-0"),), removed=(), clears=False),
         as_node=None,
         checkpoint_id=None,
@@ -163,7 +167,7 @@ async def test_an_update_of_state_is_judged_by_the_thread_as_it_is_then(store: S
     )
 
     def update(connection: Connection) -> Recorded:
-        return update_thread(connection, Folds(), TENANT, thread_id, wish, store.now_us())
+        return update_thread(connection, FoldCache(), TENANT, thread_id, spec, store.now_us())
 
     async with hold_thread(store, claimed.run.thread) as lock:
         answered, updated = await in_order(lock, answering(store, one.wait_id), other_store.write(update))
@@ -179,9 +183,9 @@ async def test_an_update_of_state_is_judged_by_the_thread_as_it_is_then(store: S
 
 async def test_what_was_found_out_about_one_doubt_does_not_settle_the_next(store: Store) -> None:
     """A verifier looked at the first attempt; meanwhile a person had the step made again, and that one is in doubt."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     first = store.question(claimed, kind="in_doubt")
-    await store.put(hand, first, move=Move(execution_id=claimed.run.execution_id, opened=(first,)))
+    await store.put(writer, first, move=RunChanges(execution_id=claimed.run.execution_id, opened=(first,)))
 
     with pytest.raises(NotInDoubt):
         await store.write(

@@ -21,8 +21,8 @@ async def test_tasks_are_listed_newest_first_page_by_page(store: Store) -> None:
         return [each.number for each in await store.read(partial(list_tasks, tenant_id=TENANT, count_max=2, **query))]
 
     assert await page() == [numbers[4], numbers[3]]
-    assert await page(beside=numbers[3]) == [numbers[2], numbers[1]]
-    assert await page(beside=numbers[1], is_backward=True) == [numbers[2], numbers[3]]
+    assert await page(around=numbers[3]) == [numbers[2], numbers[1]]
+    assert await page(around=numbers[1], backward=True) == [numbers[2], numbers[3]]
     assert await page(status="running") == [numbers[1], numbers[0]]
     assert await page(kind="paint") == []
     counts = {(each.kind, each.status): each.count for each in await store.read(count_tasks)}

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from tests.conformance.store import Store
 from tests.conformance.tasking import BROKEN, KINDS, SOON_US, a_task, added, claimed, held, seen
-from threadmark.state import Ending, Move, NotFound, RunStatus, ThreadStatus, TurnStarted, new_id
+from threadmark.state import NotFound, RunChanges, RunOutcome, RunStatus, ThreadStatus, TurnStarted, new_id
 from threadmark.state.errors import Conflict, LeaseLost
 from threadmark.state.tasks.task_claims import (
     DEATH_COUNT_MAX,
@@ -19,9 +19,9 @@ from threadmark.state.tasks.task_claims import (
     claim_tasks,
     fail_task,
     finish_task,
-    give_back_task,
     next_task_us,
     own_tasks,
+    release_task,
     report_task,
 )
 from threadmark.state.tasks.tasks import Task, TaskStatus, cancel_task, get_task, retry_task
@@ -59,12 +59,14 @@ async def test_a_task_without_a_name_is_refused(store: Store, changes: dict[str,
 
 async def test_a_task_of_a_turn_is_there_when_its_entry_is(store: Store) -> None:
     """One commit: an append that is refused leaves no task, one that is sent again leaves one."""
-    work, hand = await store.hold(await store.accept("hello"))
-    ending = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
-    late = store.hand(work)
-    await store.put(hand, TurnStarted(worker_id="w", attempt=1), move=Move(ending=ending, tasks=(a_task("end"),)))
+    work, writer = await store.hold(await store.accept("hello"))
+    ending = RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
+    late = store.writer(work)
+    await store.put(
+        writer, TurnStarted(worker_id="w", attempt=1), move=RunChanges(ending=ending, tasks=(a_task("end"),))
+    )
     with pytest.raises(LeaseLost):
-        await store.put(late, TurnStarted(worker_id="v", attempt=1), move=Move(tasks=(a_task("late"),)))
+        await store.put(late, TurnStarted(worker_id="v", attempt=1), move=RunChanges(tasks=(a_task("late"),)))
 
     assert [each.key for each in await claimed(store)] == ["end"]
 
@@ -104,7 +106,7 @@ async def test_a_worker_claims_what_it_can_do_and_what_is_due(store: Store) -> N
 
 async def test_what_a_dead_worker_was_at_is_taken_up(store: Store) -> None:
     """Its lease is over: the next one goes on from what was reported, and the late end is refused."""
-    await store.enrol("worker-dead", ttl_s=-1)
+    await store.register("worker-dead", ttl_s=-1)
     await added(store)
     (lost,) = await store.write(lambda connection: claim_tasks(connection, "worker-dead", KINDS, 9))
     assert await store.write(partial(report_task, held=held(lost), progress={"done": 3}))
@@ -116,7 +118,7 @@ async def test_what_a_dead_worker_was_at_is_taken_up(store: Store) -> None:
     assert not await store.write(partial(finish_task, held=held(lost), result="late"))
     assert not await store.write(partial(report_task, held=held(lost), progress="late"))
     assert not await store.write(partial(fail_task, held=held(lost), failure=BROKEN, retry_in_us=None))
-    assert not await store.write(partial(give_back_task, held=held(lost)))
+    assert not await store.write(partial(release_task, held=held(lost)))
     assert await store.write(partial(finish_task, held=held(taken), result="ok"))
     assert (await seen(store, taken)).result == "ok"
 
@@ -177,7 +179,7 @@ async def test_a_failed_attempt_is_tried_again_when_it_is_due(store: Store) -> N
     await store.write(lambda connection: cancel_task(connection, task.task_id))
     await store.write(lambda connection: retry_task(connection, task.task_id))
     (second,) = await claimed(store)
-    assert await store.write(partial(give_back_task, held=held(second)))
+    assert await store.write(partial(release_task, held=held(second)))
     (third,) = await claimed(store)
     assert (third.attempts, third.failures, third.failure) == (3, 0, BROKEN)
 

@@ -7,15 +7,15 @@ import pytest
 from sqlalchemy import Connection, func, select
 
 from tests.conformance.store import Store, a_receipt
-from tests.support.factories import NOW_US, TENANT, an_offer, replied
+from tests.support.factories import NOW_US, TENANT, a_submission, replied
 from threadmark.state import (
     SORTS,
-    Ending,
-    Move,
     NotFound,
     ParkReason,
     Refused,
     Reply,
+    RunChanges,
+    RunOutcome,
     RunStatus,
     Thread,
     ThreadFilter,
@@ -133,7 +133,7 @@ async def _walk_there_and_back(store: Store, tenant_id: str, sort_by: str, desce
     threads = [await store.thread(f"thread-{number:02}", tenant_id) for number in range(15)]
     dropped = {threads[3].thread_id, threads[11].thread_id}
 
-    async def page(beside: tuple[int | str, int] | None, *, backward: bool = False) -> list[Thread]:
+    async def page(around: tuple[int | str, int] | None, *, backward: bool = False) -> list[Thread]:
         return await store.read(
             lambda connection: search_threads(
                 connection,
@@ -142,7 +142,7 @@ async def _walk_there_and_back(store: Store, tenant_id: str, sort_by: str, desce
                 sort_by=sort_by,
                 descending=descending != backward,
                 limit=4,
-                beside=beside,
+                around=around,
             )
         )
 
@@ -207,7 +207,7 @@ async def test_the_key_of_a_deleted_thread_s_run_names_a_new_request(store: Stor
     run = await store.accept("hello", receipt=a_receipt())
     await delete(store, run.thread_id)
 
-    again = await store.offer(an_offer("hello", receipt=a_receipt()))
+    again = await store.submission(a_submission("hello", receipt=a_receipt()))
 
     assert not isinstance(again.replay, Reply)
 
@@ -219,17 +219,17 @@ async def test_threads_of_stateless_runs_are_in_nobody_s_list_and_go_when_their_
     async def purged(at_us: int) -> int:
         return len(await store.write(partial(purge_expired, now_us=at_us, count_max=100)))
 
-    claimed, hand = await store.begun(expires_at_us=now_us + 1)
+    claimed, writer = await store.begun(expires_at_us=now_us + 1)
     assert await found(store) == []
     assert await purged(now_us) == 0
     assert await purged(now_us + 9) == 0
-    parked = Ending(status=RunStatus.PENDING, thread_status=ThreadStatus.INTERRUPTED, parked=ParkReason.IN_DOUBT)
-    await store.put(hand, replied(), move=Move(ending=parked))
+    parked = RunOutcome(status=RunStatus.PENDING, thread_status=ThreadStatus.INTERRUPTED, parked=ParkReason.IN_DOUBT)
+    await store.put(writer, replied(), move=RunChanges(ending=parked))
     assert await purged(now_us + 9) == 0
 
     await store.bury_all()
-    done = Ending(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
-    await store.put(hand, move=Move(ending=done))
+    done = RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)
+    await store.put(writer, move=RunChanges(ending=done))
 
     assert await purged(now_us + 9) == 1
     assert await store.entries(claimed.thread.number) == []

@@ -13,9 +13,9 @@ from threadmark.state import (
     Run,
     RunStatus,
     ThreadStatus,
-    give_back,
     own,
     redrive,
+    release,
 )
 
 FAILURE = Failure("RuntimeError", "a defect")
@@ -31,7 +31,7 @@ async def break_off(store: Store, claimed: Claim, rest_us: int | None) -> list[i
         return rest_us
 
     (held,) = await store.read(lambda connection: own(connection, str(claimed.thread.owner)))
-    assert await store.write(lambda connection: give_back(connection, held, failure=FAILURE, back_off=back_off))
+    assert await store.write(lambda connection: release(connection, held, failure=FAILURE, back_off=back_off))
     return asked
 
 
@@ -64,9 +64,9 @@ async def test_breaks_without_progress_are_counted_and_progress_begins_anew(stor
     assert counts == [[1], [2], [3]]
 
     found = await claimed(store)
-    hand = store.hand(found)
-    await store.begin(found, hand)
-    await store.put(hand, replied())
+    writer = store.writer(found)
+    await store.begin(found, writer)
+    await store.put(writer, replied())
 
     assert await break_off(store, found, 0) == [1]
     assert (await store.run(run)).orphaned == 1
@@ -104,7 +104,7 @@ async def test_a_turn_that_nobody_is_to_blame_for_is_not_counted(store: Store) -
     found = await claimed(store)
     (held,) = await store.read(lambda connection: own(connection, str(found.thread.owner)))
 
-    assert await store.write(lambda connection: give_back(connection, held, delay_us=0))
+    assert await store.write(lambda connection: release(connection, held, delay_us=0))
 
     seen = await store.run(run)
     assert (seen.status, seen.parked, seen.failure, seen.orphaned) == (RunStatus.PENDING, None, None, 0)

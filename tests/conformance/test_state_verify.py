@@ -23,8 +23,8 @@ class Harm(Protocol):
 
 async def a_journal(store: Store) -> Thread:
     """A thread with six entries: two of the beginning, and four."""
-    claimed, hand = await store.begun("hello")
-    await store.put(hand, replied(asked()), returned("tool-1-0", "secret"), replied(ordinal=2), replied(ordinal=3))
+    claimed, writer = await store.begun("hello")
+    await store.put(writer, replied(asked()), returned("tool-1-0", "secret"), replied(ordinal=2), replied(ordinal=3))
     assert await store.journal.verify(claimed.thread) == []
     return claimed.thread
 
@@ -184,8 +184,8 @@ async def test_a_deleted_thread_cannot_be_verified(store: Store) -> None:
 
 async def test_a_journal_of_thousands_verifies_in_one_read(store: Store) -> None:
     """Whatever its length."""
-    claimed, hand = await store.begun()
-    await store.put(hand, *(replied(ordinal=number) for number in range(2_000)))
+    claimed, writer = await store.begun()
+    await store.put(writer, *(replied(ordinal=number) for number in range(2_000)))
     before = store.database.read_count
 
     assert await store.journal.verify(claimed.thread) == []

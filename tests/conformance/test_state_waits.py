@@ -5,17 +5,17 @@ import asyncio
 import pytest
 
 from tests.conformance.store import Store, a_receipt
-from tests.support.factories import TENANT, an_offer
+from tests.support.factories import TENANT, a_submission
 from threadmark.state import (
     Acceptance,
     AlreadyAnswered,
     Answer,
     Conflict,
-    Move,
     NothingToResume,
     Refused,
     Resume,
     Run,
+    RunChanges,
     answer_wait,
 )
 
@@ -44,11 +44,11 @@ async def test_a_resume_answers_the_question_and_continues_its_execution(store: 
 async def test_of_twenty_resumes_at_once_one_wins(store: Store, other_store: Store) -> None:
     """A double click and a webhook that comes again: one continuation, and the others are told (C27)."""
     claimed, _ = await store.asking("send_mail")
-    keyed = an_offer(thread_id=claimed.run.thread_id, receipt=a_receipt(), **RESUMING)
-    bare = an_offer(thread_id=claimed.run.thread_id, **RESUMING)
+    keyed = a_submission(thread_id=claimed.run.thread_id, receipt=a_receipt(), **RESUMING)
+    bare = a_submission(thread_id=claimed.run.thread_id, **RESUMING)
 
     outcomes = await asyncio.gather(
-        *((store, other_store)[n % 2].offer(keyed if n % 4 < 2 else bare) for n in range(CALLER_COUNT)),
+        *((store, other_store)[n % 2].submission(keyed if n % 4 < 2 else bare) for n in range(CALLER_COUNT)),
         return_exceptions=True,
     )
 
@@ -116,16 +116,16 @@ async def test_of_twenty_answers_at_once_the_first_stands(store: Store, other_st
 
 async def test_a_doubt_is_resolved_and_not_answered(store: Store) -> None:
     """The two questions have different answers; the refusal says where to go."""
-    claimed, hand = await store.begun()
+    claimed, writer = await store.begun()
     wait = store.question(claimed, kind="in_doubt")
-    await store.put(hand, wait, move=Move(execution_id=claimed.run.execution_id, opened=(wait,)))
+    await store.put(writer, wait, move=RunChanges(execution_id=claimed.run.execution_id, opened=(wait,)))
 
     with pytest.raises(Conflict, match="resolve"):
         await _answered(store, wait.wait_id, True)
 
 
 async def _answered(store: Store, wait_id: str, value: object) -> Run:
-    answer = Answer(wait_id=wait_id, value=value, actor="ann", offer=an_offer())
+    answer = Answer(wait_id=wait_id, value=value, actor="ann", submission=a_submission())
     acceptance = await store.write(lambda connection: answer_wait(connection, TENANT, answer, store.now_us()))
     assert acceptance.run is not None
     return acceptance.run

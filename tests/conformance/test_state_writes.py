@@ -13,7 +13,7 @@ from tests.conformance.store import Store
 from tests.support.awaits import cancelled_at
 from tests.support.factories import NOW_US
 from tests.support.waiting import wait_until
-from threadmark.state import Claim, Hand, LeaseLost, TurnStarted, label_thread
+from threadmark.state import Claim, JournalWriter, LeaseLost, TurnStarted, label_thread
 from threadmark.state.errors import DatabaseClosed
 
 NEIGHBOUR_COUNT = 5
@@ -93,9 +93,9 @@ async def test_a_stale_append_fails_alone_among_good_ones(store: Store) -> None:
     claims = await store.claim("worker-2", count_max=1)
     stale = claims[0].thread.number
     gate, busy = await held(store, 0)
-    for _, hand in begun:
-        hand.note(an_entry())
-    tasks = [asyncio.create_task(hand.flush()) for _, hand in begun]
+    for _, writer in begun:
+        writer.append(an_entry())
+    tasks = [asyncio.create_task(writer.flush()) for _, writer in begun]
     await asyncio.sleep(0)
     gate.opened.set()
 
@@ -178,15 +178,15 @@ async def test_a_cancelled_caller_s_failed_write_troubles_nobody(store: Store) -
     await store.thread()
 
 
-async def an_append(store: Store, hand: Hand) -> None:
+async def an_append(store: Store, writer: JournalWriter) -> None:
     """An append, as a turn does it."""
-    await store.put(hand, an_entry(3), an_entry(4))
+    await store.put(writer, an_entry(3), an_entry(4))
 
 
-async def a_write_and_a_read(store: Store, hand: Hand) -> None:
+async def a_write_and_a_read(store: Store, writer: JournalWriter) -> None:
     """A unit, and a query after it."""
-    number = hand.note(an_entry(3)).seq
-    await hand.flush()
+    number = writer.append(an_entry(3)).seq
+    await writer.flush()
     await store.read(lambda connection: connection.execute(text("SELECT 1")))
     assert number == 3
 
@@ -194,20 +194,20 @@ async def a_write_and_a_read(store: Store, hand: Hand) -> None:
 @pytest.mark.parametrize("scenario", [an_append, a_write_and_a_read])
 @pytest.mark.parametrize("nested", [False, True])
 async def test_a_cancellation_at_any_await_leaves_all_or_nothing(
-    store: Store, scenario: Callable[[Store, Hand], Awaitable[None]], nested: bool
+    store: Store, scenario: Callable[[Store, JournalWriter], Awaitable[None]], nested: bool
 ) -> None:
     """For every k: no half-written unit, no lost connection, and the next ten requests are served (C42)."""
 
-    async def alone(hand: Hand) -> None:
-        await scenario(store, hand)
+    async def alone(writer: JournalWriter) -> None:
+        await scenario(store, writer)
 
-    async def grouped(hand: Hand) -> None:
+    async def grouped(writer: JournalWriter) -> None:
         async with asyncio.TaskGroup() as group:
-            group.create_task(alone(hand))
+            group.create_task(alone(writer))
 
     for step in count(1):
-        claimed, hand = await store.begun(f"step {step}")
-        was_cancelled = await cancelled_at(grouped(hand) if nested else alone(hand), step)
+        claimed, writer = await store.begun(f"step {step}")
+        was_cancelled = await cancelled_at(grouped(writer) if nested else alone(writer), step)
 
         entries = await store.entries(claimed.thread.number)
         assert len(entries) in {2, 4 if scenario is an_append else 3}

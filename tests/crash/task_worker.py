@@ -11,7 +11,7 @@ import signal
 
 from threadmark.state.tasks.tasks import Task
 from threadmark.workers.settings.settings import Settings
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 from threadmark.workers.wiring import open_resources
 
 __all__ = ["main"]
@@ -28,7 +28,7 @@ async def main() -> None:
         with lines.open("a") as file:
             file.write(json.dumps({"what": what, "key": task.key, "pid": os.getpid(), "attempt": task.attempts}) + "\n")
 
-    async def append(task: Task, context: ChoreContext) -> dict[str, int]:
+    async def append(task: Task, context: TaskContext) -> dict[str, int]:
         write("begun", task)
         await context.report({"begun": task.attempts})
         while not gate.exists():  # noqa: ASYNC110 - it is the test, in another process, that opens the gate
@@ -39,7 +39,7 @@ async def main() -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    async with open_resources(settings, with_worker=True, with_readers=False, chores={"append": append}):
+    async with open_resources(settings, with_worker=True, with_readers=False, task_runner={"append": append}):
         (settings.data_dir / f"ready-{os.getpid()}").touch()
         await stopped.wait()
 

@@ -20,9 +20,11 @@ async def test_an_accepted_run_exists_after_a_kill_right_behind_the_answer(
 ) -> None:
     """Of the runs that are asked for at once, those that were answered with 2xx before the kill are all there (F07)."""
     async with asyncio.TaskGroup() as group:
-        lanes = [group.create_task(_accepted_count(launcher, round_count // LANE_COUNT)) for _ in range(LANE_COUNT)]
+        thread_locks = [
+            group.create_task(_accepted_count(launcher, round_count // LANE_COUNT)) for _ in range(LANE_COUNT)
+        ]
 
-    assert sum(lane.result() for lane in lanes) >= round_count
+    assert sum(lane.result() for lane in thread_locks) >= round_count
 
 
 async def _accepted_count(launcher: Launcher, round_count: int) -> int:

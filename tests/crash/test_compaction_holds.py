@@ -75,5 +75,5 @@ async def order(client: Client, by: str, thread_id: str) -> None:
         shown = await client.post(f"/threads/{thread_id}/compactions", {**ORDER, "wait": True}, idempotency_key="wait")
         assert shown["status"] == "committed"
     else:
-        wish = {**ORDER, "filter": {"thread_ids": [thread_id]}}
-        await client.post("/admin/compaction-jobs", wish, idempotency_key="job")
+        spec = {**ORDER, "filter": {"thread_ids": [thread_id]}}
+        await client.post("/admin/compaction-jobs", spec, idempotency_key="job")

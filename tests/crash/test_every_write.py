@@ -26,9 +26,9 @@ async def test_the_story_ends_the_same_wherever_the_server_is_killed(launcher: L
         await _kills(launcher, [parse_plan(CHOSEN)])
         return
     # Side by side, because each of them spends much of the time starting.
-    async with asyncio.TaskGroup() as lanes:
+    async with asyncio.TaskGroup() as thread_locks:
         for when in ("before", "after"):
-            lanes.create_task(_lane(launcher, when))
+            thread_locks.create_task(_lane(launcher, when))
 
 
 async def _lane(launcher: Launcher, when: When) -> None:

@@ -17,7 +17,7 @@ from tests.integration.state.refund_story import STORY, TOOLS, play_story
 from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage, open_stage
 from tests.replay.golden import FOLDER, write_golden
-from tests.support.factories import Reply, an_offer, human
+from tests.support.factories import Reply, a_submission, human
 from threadmark.compaction import CompactionService, Order, Policy
 from threadmark.compaction import migrate as migrate_compaction
 from threadmark.state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
@@ -86,8 +86,8 @@ async def branches(store: Store, folder: Path) -> Run:
     async with open_stage(store, folder, replies, [delete]) as stage:
         run = await stage.play_out(await stage.say("tidy up"))
         await stage.play_out(await stage.say("never mind", thread_id=run.thread_id))
-        fork = an_offer(thread_id=run.thread_id, request=RunRequest(from_seq=3))
-        forked = (await store.offer(fork)).run
+        fork = a_submission(thread_id=run.thread_id, request=RunRequest(from_seq=3))
+        forked = (await store.submission(fork)).run
         assert forked is not None
         await stage.play_out(forked)
         (wait,) = await stage.waits(run)
@@ -108,7 +108,7 @@ async def memory(store: Store, folder: Path) -> Run:
     async with remembering(store, folder, replies) as (stage, counted):
         run = await stage.play_out(await stage.say("The dog is called Rex."))
         await stage.play_out(await stage.say("What is the dog called?", thread_id=run.thread_id))
-        stage.desk = replace(stage.desk, recollection=None)
+        stage.services = replace(stage.services, recollection=None)
         assert len(counted.asked) == 2
         return await stage.play_out(await stage.say("And the cat?", thread_id=run.thread_id))
 
@@ -120,7 +120,7 @@ async def views(store: Store, folder: Path) -> Run:
         policy = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)
         compaction = CompactionPolicy(request_tokens_max=900, policy=policy)
         stage.agent = replace(stage.agent, compaction=compaction)
-        stage.desk = replace(stage.desk, compaction=service, registry=Registry([stage.agent]))
+        stage.services = replace(stage.services, compaction=service, registry=Registry([stage.agent]))
         run = await stage.play_out(await stage.say("Never pay more than $100."))
         for number in range(5):
             run = await stage.play_out(await stage.say(f"And OPS-{number}?", thread_id=run.thread_id))
@@ -129,7 +129,7 @@ async def views(store: Store, folder: Path) -> Run:
         await service.views.undo(run.tenant_id, run.thread_id, kept.view.view_id, requested_by="ann")
         ordered, _ = await service.compactions.begin(run.tenant_id, run.thread_id, Order(key="by hand", policy=policy))
         await service.compactions.perform(ordered.compaction_id, holder="ann")
-        forked = (await store.offer(an_offer(thread_id=run.thread_id, request=RunRequest(from_seq=2)))).run
+        forked = (await store.submission(a_submission(thread_id=run.thread_id, request=RunRequest(from_seq=2)))).run
         assert forked is not None
         return await stage.play_out(forked)
 

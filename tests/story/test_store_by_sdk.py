@@ -54,8 +54,8 @@ async def test_namespaces_are_listed_by_prefix_suffix_and_depth(running: Running
     for namespace in (ADA, BOB, ["teams", "ada"], ["teams", "ada", "docs"]):
         await store.put_item(namespace, "k", {"v": 1})
 
-    async def listed(**wish: Any) -> list[list[str]]:
-        found: Any = await store.list_namespaces(**wish)
+    async def listed(**spec: Any) -> list[list[str]]:
+        found: Any = await store.list_namespaces(**spec)
         return list(found["namespaces"])
 
     assert await listed() == [["teams", "ada"], ["teams", "ada", "docs"], ADA, BOB]

@@ -39,9 +39,9 @@ async def long_thread(api: Api, key: str, turn_count: int = 8) -> str:
     return thread_id
 
 
-async def compacted(api: Api, key: str, thread_id: str, **wish: Any) -> dict[str, Any]:
+async def compacted(api: Api, key: str, thread_id: str, **spec: Any) -> dict[str, Any]:
     """The receipt of a compaction that was waited for."""
-    body = {"policy": POLICY, "wait": True, **wish}
+    body = {"policy": POLICY, "wait": True, **spec}
     answered = await api.call("POST", f"/threads/{thread_id}/compactions", key, json=body)
     assert answered.status_code == 200, answered.text
     return dict(answered.json())

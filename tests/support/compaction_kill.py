@@ -109,7 +109,9 @@ def forked(url: str, act: Callable[[Compacting], Awaitable[dict[str, Any]]]) -> 
     async def live() -> dict[str, Any]:
         store = Store.open(url)
         try:
-            service = CompactionService(store.database, now=lambda: datetime.now(UTC), folds=store.journal.folds)
+            service = CompactionService(
+                store.database, now=lambda: datetime.now(UTC), fold_cache=store.journal.fold_cache
+            )
             return await act(Compacting(store, service))
         finally:
             await store.database.close()

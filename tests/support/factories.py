@@ -12,13 +12,13 @@ from threadmark.state import (
     Message,
     ModelReplied,
     Multitask,
-    Offer,
     Recorded,
     Run,
     RunId,
     RunRequest,
     RunStarted,
     RunStatus,
+    RunSubmission,
     StepKey,
     ThreadId,
     ThreadState,
@@ -42,8 +42,8 @@ __all__ = [
     "ScriptedModel",
     "Story",
     "a_run",
+    "a_submission",
     "ai",
-    "an_offer",
     "asked",
     "human",
     "replied",
@@ -194,7 +194,7 @@ def a_run(**changes: Any) -> Run:
     return Run(**values | changes)
 
 
-def an_offer(*texts: str, thread_id: str | None = None, **changes: Any) -> Offer:
+def a_submission(*texts: str, thread_id: str | None = None, **changes: Any) -> RunSubmission:
     """A request for a run that says `texts`; without any it goes on where the thread stands."""
     said = tuple(human(text, message_id=f"human-{text}") for text in texts)
     values: dict[str, Any] = {
@@ -205,7 +205,7 @@ def an_offer(*texts: str, thread_id: str | None = None, **changes: Any) -> Offer
         "request": RunRequest(messages=said),
         "metadata": {},
     }
-    return Offer(**values | changes)
+    return RunSubmission(**values | changes)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from threadmark.memory import (
     Change,
-    Copies,
     Database,
     Draft,
     Embedder,
+    ExternalCopies,
     HashedEmbedder,
     Index,
     MemoryIndex,
@@ -35,7 +35,7 @@ async def house(
     embedder: Embedder | None = None,
     *,
     background: bool = False,
-    copies: Copies | None = None,
+    copies: ExternalCopies | None = None,
 ) -> AsyncIterator[Recollection]:
     """A memory over the database at `url`, brought up to date first; closed at the end."""
     migrate(url)

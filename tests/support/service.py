@@ -65,9 +65,9 @@ class Service(PrivateServer):
 
     async def new_key(self, *scopes: Scope, tenant_id: str = DEFAULT_TENANT) -> str:
         """A key with these scopes, made over HTTP."""
-        wish = {"label": "test", "scopes": [str(scope) for scope in scopes], "tenant_id": tenant_id}
+        spec = {"label": "test", "scopes": [str(scope) for scope in scopes], "tenant_id": tenant_id}
         async with self.http() as http:
-            made = await http.post("/admin/keys", json=wish)
+            made = await http.post("/admin/keys", json=spec)
         return str(made.raise_for_status().json()["key"])
 
     def kill(self) -> None:

@@ -13,7 +13,7 @@ from threadmark.compaction.policy.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.summary import passage_of
 from threadmark.compaction.view import PartRole, first_view, render
-from threadmark.compaction.view.next_view import standing_entries
+from threadmark.compaction.view.next_view import current_entries
 
 SOME, MANY = 60, 10_000
 
@@ -48,7 +48,7 @@ def recount_proposal(thread: Thread, proposal: Proposal) -> None:
     covered = [entry for entry in thread.entries if entry.seq in gone and (segment or entry.role == "tool")]
     texts = [
         text
-        for entry in standing_entries(proposal.view, thread.entries)
+        for entry in current_entries(proposal.view, thread.entries)
         if not entry.erased
         for _, text in entry.texts()
     ]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from threadmark.app.runs.keyed_lock import Lanes
+from threadmark.app.runs.keyed_lock import KeyedLock
 
 
 async def settle() -> None:
@@ -15,10 +15,10 @@ async def settle() -> None:
 
 async def test_one_key_passes_one_at_a_time_and_in_order() -> None:
     """Others pass beside it."""
-    lanes, told, gates = Lanes(), list[str](), [asyncio.Event() for _ in range(3)]
+    thread_locks, told, gates = KeyedLock(), list[str](), [asyncio.Event() for _ in range(3)]
 
     async def say(key: str | None, name: str, gate: asyncio.Event | None = None) -> None:
-        async with lanes.one_at_a_time(key):
+        async with thread_locks.one_at_a_time(key):
             told.append(name)
             if gate is not None:
                 await gate.wait()
@@ -33,20 +33,20 @@ async def test_one_key_passes_one_at_a_time_and_in_order() -> None:
         gate.set()
     await asyncio.gather(*crowd)
     assert told[3:] == ["hot 1", "hot 2"]
-    assert len(lanes) == 0
+    assert len(thread_locks) == 0
 
 
 async def test_who_stops_waiting_or_fails_leaves_the_lane_to_the_next() -> None:
     """A client that went away while it waited holds up nobody."""
-    lanes, gate = Lanes(), asyncio.Event()
+    thread_locks, gate = KeyedLock(), asyncio.Event()
 
     async def hold() -> None:
-        async with lanes.one_at_a_time("hot"):
+        async with thread_locks.one_at_a_time("hot"):
             await gate.wait()
             raise RuntimeError("a refusal")
 
     async def wait() -> str:
-        async with lanes.one_at_a_time("hot"):
+        async with thread_locks.one_at_a_time("hot"):
             return "passed"
 
     holding, leaving, last = (asyncio.create_task(each) for each in (hold(), wait(), wait()))
@@ -59,4 +59,4 @@ async def test_who_stops_waiting_or_fails_leaves_the_lane_to_the_next() -> None:
         await holding
     assert await last == "passed"
     assert leaving.cancelled()
-    assert len(lanes) == 0
+    assert len(thread_locks) == 0

@@ -10,7 +10,7 @@ from threadmark.memory.index.index import Entry, Probe, Within, tag, tags_of, wi
 from threadmark.memory.index.memory_index import MemoryIndex
 from threadmark.memory.model.filters import FIELDS
 from threadmark.memory.model.instants import FAR_US, to_us
-from threadmark.memory.recall.post_filter import Bench, Held
+from threadmark.memory.recall.post_filter import AdmissibilityFilter, Held
 
 CASE_COUNT = 100_000
 TENANTS = ("acme", "acme-corp", "ac", "1", "1.0", "%", "_", "acme\u200b", "ACME")
@@ -67,7 +67,7 @@ async def test_no_scope_sees_another() -> None:
 
         assert space.inside(within(asked).groups) == expected
         number = chance.randrange(len(where))
-        let_through = Bench.of(asked).verdict(rows[number], where[number].namespace) is None
+        let_through = AdmissibilityFilter.of(asked).check(rows[number], where[number].namespace) is None
         assert let_through == (number in expected)
 
 

@@ -12,11 +12,11 @@ from threadmark.memory.model.instants import FAR_US, from_us, parsed, to_us
 from threadmark.memory.model.timeline import Remainder, Version, cover, held_at, place
 from threadmark.memory.model.values import check_json, check_text
 from threadmark.memory.recall.dates import asks_for_time, has_time_words, window
-from threadmark.memory.recall.query_features import cues
-from threadmark.memory.recall.ranking import Candidate, Cues, rank
+from threadmark.memory.recall.query_features import query_features
+from threadmark.memory.recall.ranking import Candidate, QueryFeatures, rank
 from threadmark.memory.recall.token_budget import estimated_tokens, fitting
 from threadmark.memory.recall.unindexed import scores
-from threadmark.memory.text.bm25 import TEXT_LENGTH, dimension, rarity, weights
+from threadmark.memory.text.bm25 import TEXT_LENGTH, dimension, idf, weights
 from threadmark.memory.text.terms import folded, terms
 from threadmark.memory.write.extraction import ruled
 from threadmark.memory.write.item_filter import matches
@@ -147,7 +147,7 @@ def test_scores_are_fused_not_ranks() -> None:
     """A clear winner of one arm beats a narrow winner of another."""
     talk = [candidate(1, text=10.0, dense=0.50), candidate(2, text=1.0, dense=0.51), candidate(3, dense=0.1)]
 
-    ranked = rank(talk, Cues(), CURRENT, 10)
+    ranked = rank(talk, QueryFeatures(), CURRENT, 10)
 
     assert [each.assertion_id for each in ranked] == ["id-1", "id-2", "id-3"]
     assert all(sum(each.because.values()) == pytest.approx(each.score) for each in ranked)
@@ -157,11 +157,11 @@ def test_a_turn_borrows_from_its_neighbours() -> None:
     """The answer to a question that matched comes up with it; weights of nothing lift nothing."""
     talk = [candidate(1, text=5.0), candidate(2, previous=1), candidate(3, previous=2)]
 
-    ranked = {each.assertion_id: each.because for each in rank(talk, Cues(), CURRENT, 10)}
+    ranked = {each.assertion_id: each.because for each in rank(talk, QueryFeatures(), CURRENT, 10)}
 
     assert "neighbours" in ranked["id-2"]
     assert "neighbours" not in ranked["id-3"]
-    without = rank(talk, Cues(), replace(CURRENT, neighbour=0.0), 10)
+    without = rank(talk, QueryFeatures(), replace(CURRENT, neighbour=0.0), 10)
     assert all("neighbours" not in each.because for each in without)
 
 
@@ -171,7 +171,7 @@ def test_the_one_speaker_who_is_named_is_lifted() -> None:
     talk = [candidate(1, speaker="ada king", text=1.0), candidate(2, speaker="bob", text=1.0), candidate(3)]
 
     def lifted(text: str) -> set[str]:
-        found = cues(question(text), people)
+        found = query_features(question(text), people)
         return {each.assertion_id for each in rank(talk, found, CURRENT, 10) if "speaker" in each.because}
 
     assert lifted("What is Ada's job?") == {"id-1"}
@@ -181,8 +181,11 @@ def test_the_one_speaker_who_is_named_is_lifted() -> None:
 
 def test_nothing_ranks_as_nothing() -> None:
     """No candidates, no answers; equal ones come newest first."""
-    assert rank([], Cues(), CURRENT, 5) == []
-    assert [each.assertion_id for each in rank([candidate(1), candidate(2)], Cues(), CURRENT, 5)] == ["id-2", "id-1"]
+    assert rank([], QueryFeatures(), CURRENT, 5) == []
+    assert [each.assertion_id for each in rank([candidate(1), candidate(2)], QueryFeatures(), CURRENT, 5)] == [
+        "id-2",
+        "id-1",
+    ]
 
 
 def test_the_tail_is_scored_on_the_scale_of_the_index() -> None:
@@ -196,7 +199,7 @@ def test_the_tail_is_scored_on_the_scale_of_the_index() -> None:
 
 def test_rare_words_weigh_more_and_long_texts_less() -> None:
     """As BM25 has it."""
-    assert rarity(100, 1) > rarity(100, 50) > 0
+    assert idf(100, 1) > idf(100, 50) > 0
     short, long = weights(["kayak"], TEXT_LENGTH), weights(["kayak", *(f"w{at}" for at in range(50))], TEXT_LENGTH)
     assert short[dimension("kayak")] > long[dimension("kayak")]
 

@@ -17,7 +17,7 @@ def forward(beyond: int | None, size: int) -> Page[int]:
 def backward(beyond: int, size: int) -> Page[int]:
     """The page before a row."""
     found = [row for row in reversed(ROWS) if row < beyond][: size + 1]
-    return cut(found, size, Cursor((beyond,), is_backward=True), lambda row: (row,))
+    return cut(found, size, Cursor((beyond,), backward=True), lambda row: (row,))
 
 
 @pytest.mark.parametrize("size", range(1, 12))

@@ -4,7 +4,14 @@ import msgspec
 import pytest
 
 from threadmark.workers.fleet.feed import Flash
-from threadmark.workers.redis.redis_events import Stir, decode_flash, decode_stirs, encode_flash, encode_stirs, place_of
+from threadmark.workers.redis.redis_events import (
+    RunNotice,
+    decode_flash,
+    decode_notices,
+    encode_flash,
+    encode_notices,
+    place_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,13 +42,13 @@ def test_an_entry_id_is_a_place(entry_id: bytes, place: tuple[int, int]) -> None
 
 def test_what_stirs_comes_back_as_it_was() -> None:
     """One message tells of several runs."""
-    stirs = [Stir("one", "r1", flashed=True), Stir("two", "r2", seq=9, ended=True)]
+    notices = [RunNotice("one", "r1", flashed=True), RunNotice("two", "r2", seq=9, ended=True)]
 
-    assert stirs == decode_stirs(encode_stirs(stirs))
+    assert notices == decode_notices(encode_notices(notices))
 
 
 @pytest.mark.parametrize("message", [b"", b"{}", b"[[1, 2]]", b'[["one"]]', b"\x80\x04", b"[" * 100_000])
 def test_what_is_no_wake_up_is_refused(message: bytes) -> None:
     """The ear passes it over."""
     with pytest.raises(msgspec.MsgspecError):
-        decode_stirs(message)
+        decode_notices(message)

@@ -8,7 +8,7 @@ import pytest
 
 from threadmark.app.requests.path_ids import BadId
 from threadmark.app.requests.request import BodyRefused
-from threadmark.app.wire.conversations.run_request import AFTER_S_MAX, RunBody, StatelessRunBody, Wish, read_wish
+from threadmark.app.wire.conversations.run_request import AFTER_S_MAX, RunBody, RunSpec, StatelessRunBody, read_run_spec
 from threadmark.state import Multitask
 
 THREAD = "0b0c1e9a-3a7e-4d0b-9a52-1f2e3d4c5b6a"
@@ -17,41 +17,41 @@ OTHER = "01a22741-0000-8000-8000-000000000002"
 WAIT = "5f1d3c1e-6a55-5a0e-9a3b-8d1f0c6e7a21"
 
 
-def wish(stateless: bool = False, **body: Any) -> Wish:
+def spec(stateless: bool = False, **body: Any) -> RunSpec:
     """What a body of these fields means."""
     kind = StatelessRunBody if stateless else RunBody
     numbers = count(1)
     read = msgspec.convert({"assistant_id": "chat", **body}, kind, strict=True)
-    return read_wish(read, None if stateless else THREAD, lambda: f"new-{next(numbers)}")
+    return read_run_spec(read, None if stateless else THREAD, lambda: f"new-{next(numbers)}")
 
 
 def refused(stateless: bool = False, **body: Any) -> str:
     """The path that a body is refused for."""
     with pytest.raises(BodyRefused) as caught:
-        wish(stateless, **body)
+        spec(stateless, **body)
     return caught.value.path
 
 
 def test_the_least_that_is_asked_for() -> None:
     """An assistant alone: go on with the thread, queue up, stream values, stop for nothing."""
-    least = wish()
+    least = spec()
 
     assert (least.messages, least.resumes, least.modes) == ((), False, ("values",))
     assert (least.multitask, least.create_missing, least.cancel_on_disconnect) == (Multitask.ENQUEUE, False, False)
     assert (least.interrupt_before, least.interrupt_after, least.step_count_max, least.after_s) == ((), (), None, 0)
-    assert (least.keeps_thread, wish(stateless=True).keeps_thread) == (True, False)
-    assert wish(stateless=True, on_completion="keep").keeps_thread
+    assert (least.keeps_thread, spec(stateless=True).keeps_thread) == (True, False)
+    assert spec(stateless=True, on_completion="keep").keeps_thread
 
 
 @pytest.mark.parametrize("given", [None, {}, {"messages": []}])
 def test_an_input_without_messages_is_none(given: Any) -> None:
     """Front ends send an empty object beside an answer; it says nothing."""
-    assert wish(input=given, command={"resume": True}).messages == ()
+    assert spec(input=given, command={"resume": True}).messages == ()
 
 
 def test_messages_are_read_and_named() -> None:
     """Those without an id get one here, so that a retried transaction writes the same."""
-    said = wish(input={"messages": [{"role": "user", "content": "hi"}, {"type": "human", "content": "x", "id": "a"}]})
+    said = spec(input={"messages": [{"role": "user", "content": "hi"}, {"type": "human", "content": "x", "id": "a"}]})
 
     assert [(message.id, message.content) for message in said.messages] == [("new-1", "hi"), ("a", "x")]
 
@@ -78,7 +78,7 @@ def test_messages_are_read_and_named() -> None:
 )
 def test_what_asks_for_nothing_is_taken(quiet: dict[str, Any]) -> None:
     """Unmodified clients send defaults; they mean what leaving the field out means."""
-    assert wish(**quiet).checkpoint_id is None
+    assert spec(**quiet).checkpoint_id is None
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_what_is_not_honoured_is_refused_with_its_place(field: dict[str, Any], p
 def test_another_shape_is_no_request(field: dict[str, Any]) -> None:
     """Unknown fields, unknown modes and nodes, numbers out of bounds."""
     with pytest.raises(msgspec.ValidationError):
-        wish(**field)
+        spec(**field)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_another_shape_is_no_request(field: dict[str, Any]) -> None:
 )
 def test_an_answer_is_kept_as_it_was_given(answer: Any) -> None:
     """One answer, or answers by interrupt id; false is an answer, too."""
-    asked = wish(command={"resume": answer})
+    asked = spec(command={"resume": answer})
 
     assert (asked.resumes, asked.resume) == (True, answer)
 
@@ -155,7 +155,7 @@ def test_an_answer_is_kept_as_it_was_given(answer: Any) -> None:
 def test_an_answer_to_no_interrupt_id_is_refused() -> None:
     """A key that is no id names no question."""
     with pytest.raises(BadId):
-        wish(command={"resume": {"yes": True}})
+        spec(command={"resume": {"yes": True}})
 
 
 @pytest.mark.parametrize(
@@ -169,12 +169,12 @@ def test_an_answer_to_no_interrupt_id_is_refused() -> None:
 )
 def test_a_checkpoint_is_named_in_any_of_three_places(place: dict[str, Any]) -> None:
     """SDKs differ; all of them mean the same."""
-    assert wish(**place).checkpoint_id == CHECKPOINT
+    assert spec(**place).checkpoint_id == CHECKPOINT
 
 
 def test_the_rest_means_what_it_says() -> None:
     """Modes once each, pauses, metadata of both places, tags, the most steps."""
-    asked = wish(
+    asked = spec(
         stream_mode=["updates", "custom", "updates"],
         interrupt_before="*",
         interrupt_after=["tools", "model"],
@@ -203,4 +203,4 @@ def test_a_run_without_a_thread_names_no_place() -> None:
     assert refused(stateless=True, config={"configurable": {"thread_id": THREAD}}) == "$.config.configurable"
     assert refused(stateless=True, if_not_exists="reject") == "$.if_not_exists"
     with pytest.raises(msgspec.ValidationError):
-        wish(stateless=True, checkpoint_id=CHECKPOINT)
+        spec(stateless=True, checkpoint_id=CHECKPOINT)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.waiting import wait_until
 from threadmark.state import Entry, TurnStarted
-from threadmark.workers.turn.step_waiter import Stir
+from threadmark.workers.turn.step_waiter import StepWaiter
 
 AN_HOUR_S = 3600.0
 ENTRY = TurnStarted(worker_id="w", attempt=1)
@@ -21,9 +21,9 @@ async def ending(gate: asyncio.Event) -> Sequence[Entry]:
 
 async def test_a_step_that_ends_wakes_the_turn() -> None:
     """Only those that ended are told."""
-    stir, first, second = Stir(), asyncio.Event(), asyncio.Event()
-    running = {stir.begin(ending(first)), stir.begin(ending(second))}
-    waiting = asyncio.create_task(stir.next_ended(running, AN_HOUR_S))
+    waiter, first, second = StepWaiter(), asyncio.Event(), asyncio.Event()
+    running = {waiter.begin(ending(first)), waiter.begin(ending(second))}
+    waiting = asyncio.create_task(waiter.next_ended(running, AN_HOUR_S))
     await asyncio.sleep(0)
 
     first.set()
@@ -31,58 +31,58 @@ async def test_a_step_that_ends_wakes_the_turn() -> None:
 
     assert [task.result() for task in ended] == [[ENTRY]]
     second.set()
-    assert await stir.next_ended(running - ended, AN_HOUR_S) == running - ended
-    stir.close()
+    assert await waiter.next_ended(running - ended, AN_HOUR_S) == running - ended
+    waiter.close()
 
 
 async def test_a_stir_wakes_the_turn_once_it_is_heard_or_at_once() -> None:
     """Whether the turn waits already or comes later; until somebody looked, it does not wait again."""
-    stir, gate = Stir(), asyncio.Event()
-    running = {stir.begin(ending(gate))}
-    waiting = asyncio.create_task(stir.next_ended(running, AN_HOUR_S))
+    waiter, gate = StepWaiter(), asyncio.Event()
+    running = {waiter.begin(ending(gate))}
+    waiting = asyncio.create_task(waiter.next_ended(running, AN_HOUR_S))
     await asyncio.sleep(0)
 
-    stir.rouse()
+    waiter.wake()
 
     assert await waiting == set()
-    assert await stir.next_ended(running, AN_HOUR_S) == set()
-    stir.came = False
+    assert await waiter.next_ended(running, AN_HOUR_S) == set()
+    waiter.came = False
     gate.set()
-    assert await stir.next_ended(running, AN_HOUR_S) == running
-    stir.close()
+    assert await waiter.next_ended(running, AN_HOUR_S) == running
+    waiter.close()
 
 
 @pytest.mark.parametrize("earlier_s", [None, AN_HOUR_S])
 async def test_the_turn_wakes_when_its_time_is_up(earlier_s: float | None) -> None:
     """A timer that was set for later does not make it late."""
-    stir, gate = Stir(), asyncio.Event()
-    running = {stir.begin(ending(gate))}
+    waiter, gate = StepWaiter(), asyncio.Event()
+    running = {waiter.begin(ending(gate))}
     if earlier_s is not None:
-        waiting = asyncio.create_task(stir.next_ended(running, earlier_s))
+        waiting = asyncio.create_task(waiter.next_ended(running, earlier_s))
         await asyncio.sleep(0)
-        stir.rouse()
+        waiter.wake()
         assert await waiting == set()
-        stir.came = False
+        waiter.came = False
 
-    assert await stir.next_ended(running, 0.001) == set()
-    assert await stir.next_ended(running, 0.0) == set()
+    assert await waiter.next_ended(running, 0.001) == set()
+    assert await waiter.next_ended(running, 0.0) == set()
 
     gate.set()
-    assert await stir.next_ended(running, AN_HOUR_S) == running
-    stir.close()
+    assert await waiter.next_ended(running, AN_HOUR_S) == running
+    waiter.close()
 
 
 async def test_a_turn_that_is_over_leaves_no_timer() -> None:
     """An hour of wall time would keep the turn, and all it holds, for an hour."""
     loop = asyncio.get_running_loop()
-    stir, gate = Stir(), asyncio.Event()
-    step = stir.begin(ending(gate))
-    waiting = asyncio.create_task(stir.next_ended({step}, AN_HOUR_S))
+    waiter, gate = StepWaiter(), asyncio.Event()
+    step = waiter.begin(ending(gate))
+    waiting = asyncio.create_task(waiter.next_ended({step}, AN_HOUR_S))
     await asyncio.sleep(0)
     gate.set()
     await waiting
 
-    stir.close()
+    waiter.close()
 
     timers = [each for each in getattr(loop, "_scheduled") if not each.cancelled()]  # noqa: B009
     assert not [each for each in timers if each.when() > loop.time() + AN_HOUR_S / 2]
@@ -90,9 +90,9 @@ async def test_a_turn_that_is_over_leaves_no_timer() -> None:
 
 async def test_a_turn_that_is_cancelled_while_it_waits_leaves_its_steps_to_its_caller() -> None:
     """The cancellation goes through, and a step that ends later wakes nobody."""
-    stir, gate = Stir(), asyncio.Event()
-    step = stir.begin(ending(gate))
-    waiting = asyncio.create_task(stir.next_ended({step}, AN_HOUR_S))
+    waiter, gate = StepWaiter(), asyncio.Event()
+    step = waiter.begin(ending(gate))
+    waiting = asyncio.create_task(waiter.next_ended({step}, AN_HOUR_S))
     await asyncio.sleep(0)
 
     waiting.cancel()
@@ -102,4 +102,4 @@ async def test_a_turn_that_is_cancelled_while_it_waits_leaves_its_steps_to_its_c
 
     await wait_until(step.done, description="the step to end")
     assert step.result() == [ENTRY]
-    stir.close()
+    waiter.close()

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.support.waiting import wait_until
 from threadmark.state import RATE_WINDOW_S
-from threadmark.workers.fleet.worker_stats import Pulse
+from threadmark.workers.fleet.worker_stats import WorkerStats
 from threadmark.workers.supervisor import LoopReport
 
 
@@ -27,29 +27,29 @@ TOLD = '[{"name":"sweep","age_s":0.5,"error_count":1,"is_stale":false}]'
 def test_claims_are_counted_for_ever_and_for_a_while() -> None:
     """All since the start, and those of the window alone."""
     clock = Clock()
-    pulse = Pulse(clock, lambda: [A_LOOP])
-    pulse.claimed([CLAIM, CLAIM], orphan_count=1)
+    stats = WorkerStats(clock, lambda: [A_LOOP])
+    stats.claimed([CLAIM, CLAIM], orphan_count=1)
     clock.now_s += RATE_WINDOW_S - 1
-    pulse.claimed([CLAIM], orphan_count=0)
-    pulse.claimed([], orphan_count=0)
+    stats.claimed([CLAIM], orphan_count=0)
+    stats.claimed([], orphan_count=0)
     told = {"claim_count": 3, "orphan_count": 1, "loop_lag_us": 0, "loops": TOLD}
-    assert pulse.counts() == {**told, "recent_claim_count": 3}
+    assert stats.counts() == {**told, "recent_claim_count": 3}
 
     clock.now_s += 1
 
-    assert pulse.counts() == {**told, "recent_claim_count": 1}
+    assert stats.counts() == {**told, "recent_claim_count": 1}
 
 
 async def test_a_loop_that_answers_late_is_seen_as_lag() -> None:
     """While it answers nothing the lag grows; once it has answered, the time that it took is told."""
     clock = Clock()
-    pulse = Pulse(clock)
-    pulse.watch(asyncio.get_running_loop())
-    assert pulse.counts()["loop_lag_us"] == 0
+    stats = WorkerStats(clock)
+    stats.watch(asyncio.get_running_loop())
+    assert stats.counts()["loop_lag_us"] == 0
 
     clock.now_s += 2.5
 
-    assert pulse.counts()["loop_lag_us"] == 2_500_000
-    await wait_until(lambda: pulse._asked_at is None, description="the loop to answer")
+    assert stats.counts()["loop_lag_us"] == 2_500_000
+    await wait_until(lambda: stats._asked_at is None, description="the loop to answer")
     clock.now_s += 60
-    assert pulse.counts()["loop_lag_us"] == 2_500_000
+    assert stats.counts()["loop_lag_us"] == 2_500_000

@@ -16,10 +16,10 @@ from threadmark.memory.model.values import LABEL_LENGTH_MAX
 from threadmark.state import Claim, Message, Said, ThreadState, from_us
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.memory_policy import MEMORY_TOOLS, MemoryPolicy, NoScope, scope_of
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.turn.messages import text_of
 
-__all__ = ["MemoryHand", "Moment", "hand_of", "moment_at", "moment_of"]
+__all__ = ["MemoryAccess", "Moment", "memory_access_of", "moment_at", "moment_of"]
 
 _UNTRUSTED = frozenset(each.value for each in Trust if each.is_untrusted)
 
@@ -34,7 +34,7 @@ class Moment:
     observed_at: datetime
 
 
-class MemoryHand:
+class MemoryAccess:
     """One turn's hand on memory."""
 
     def __init__(
@@ -110,11 +110,11 @@ class MemoryHand:
         )
 
 
-def hand_of(desk: Desk, claim: Claim, agent: ChatAgent, state: ThreadState) -> MemoryHand | None:
+def memory_access_of(services: Services, claim: Claim, agent: ChatAgent, state: ThreadState) -> MemoryAccess | None:
     """The hand of a turn; None for an agent that has no memory."""
     if agent.memory is None:
         return None
-    return MemoryHand(desk.recollection, agent.memory, claim, state, desk.now())
+    return MemoryAccess(services.recollection, agent.memory, claim, state, services.now())
 
 
 def moment_of(state: ThreadState, text: str, *, thread_id: str, trust: Trust) -> Moment:

@@ -31,7 +31,7 @@ async def remember(
     place of the old one, whose history stays.
     """
     try:
-        verdict, moment = await _hand(context).remember(text, subject, attribute, value)
+        verdict, moment = await _access(context).remember(text, subject, attribute, value)
     except (NoScope, RecollectionError) as error:
         raise _for_model(error) from error
     return {
@@ -56,7 +56,7 @@ async def recall(
     valid_at asks what was true at an instant, known_at what was believed at one.
     """
     try:
-        answers = await _hand(context).recall(question, limit, Include(include), valid_at, known_at)
+        answers = await _access(context).recall(question, limit, Include(include), valid_at, known_at)
     except (NoScope, RecollectionError) as error:
         raise _for_model(error) from error
     return {
@@ -70,7 +70,7 @@ async def recall(
 async def timeline(subject: str, attribute: str, context: ToolContext) -> dict[str, Any]:
     """How an attribute of a subject changed: every version, with when it was true and when it was believed."""
     try:
-        versions = await _hand(context).timeline(subject, attribute)
+        versions = await _access(context).timeline(subject, attribute)
     except (NoScope, RecollectionError) as error:
         raise _for_model(error) from error
     return {"versions": _newest(versions), "version_count": len(versions)}
@@ -80,7 +80,7 @@ async def timeline(subject: str, attribute: str, context: ToolContext) -> dict[s
 async def why(memory_id: str, context: ToolContext) -> dict[str, Any]:
     """Where a memory comes from: who said it, when, in which conversation, and what it took the place of."""
     try:
-        held, versions = await _hand(context).why(memory_id)
+        held, versions = await _access(context).why(memory_id)
     except (NoScope, RecollectionError) as error:
         raise _for_model(error) from error
     return {"memory": assertion_shown(held), "history": _newest(versions), "version_count": len(versions)}
@@ -94,7 +94,7 @@ def memory_tools(policy: MemoryPolicy | None) -> tuple[Tool, ...]:
     return () if policy is None else tuple(_TOOLS[name] for name in policy.tools)
 
 
-def _hand(context: ToolContext) -> Any:
+def _access(context: ToolContext) -> Any:
     if context.memory is None:
         raise NonRetryable("This agent has no memory.")
     return context.memory

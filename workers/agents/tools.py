@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from threadmark.workers.agents.drop_tools import DroppedHand
-    from threadmark.workers.agents.memory_access import MemoryHand
+    from threadmark.workers.agents.drop_tools import DroppedAccess
+    from threadmark.workers.agents.memory_access import MemoryAccess
 
     JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
 else:
@@ -128,8 +128,8 @@ class ToolContext:
     data_dir: Path
     emit: Callable[[JSON], None]  #: sends an event to clients that stream `custom`
     now: Callable[[], datetime]  #: aware, UTC
-    dropped: "DroppedHand | None" = None  #: what compactions took out of the thread's view
-    memory: "MemoryHand | None" = None  #: what the agent's policy lets its tools do with memory
+    dropped: "DroppedAccess | None" = None  #: what compactions took out of the thread's view
+    memory: "MemoryAccess | None" = None  #: what the agent's policy lets its tools do with memory
 
 
 class Verdict(Enum):

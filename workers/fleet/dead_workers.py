@@ -45,7 +45,7 @@ class DeathWatch:
     async def _watch(self, loop: Loop) -> None:
         home = asyncio.get_running_loop()
         while True:
-            dead = await home.run_in_executor(self._thread, self._lease.bury_the_dead)
+            dead = await home.run_in_executor(self._thread, self._lease.reap_dead_workers)
             if dead:
                 _LOG.info("workers found dead: %s", ", ".join(dead))
                 self._on_death()

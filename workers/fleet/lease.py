@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from sqlalchemy import Engine
 
-from threadmark.state import Liveness, beat, bury, enrol, is_outage
+from threadmark.state import Liveness, expire, heartbeat, is_outage, register
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Lease", "WriterStalled"]
@@ -78,7 +78,7 @@ class Lease:
         began = time.monotonic()
         try:
             with self._engine.begin() as connection:
-                enrol(connection, self._worker_id, self._ttl_s, agents)
+                register(connection, self._worker_id, self._ttl_s, agents)
         except BaseException:
             # A lock that outlived its enrolment would belong to a worker that never was.
             self._liveness.release(self._worker_id)
@@ -99,7 +99,7 @@ class Lease:
             self._supervisor.forget(self._loop)
         try:
             with self._engine.begin() as connection:
-                bury(connection, [self._worker_id])
+                expire(connection, [self._worker_id])
         except Exception as error:
             if not is_outage(error):
                 raise
@@ -112,12 +112,12 @@ class Lease:
         """Whether somebody may be dead whose grace is not over: look again soon."""
         return self._liveness.is_unsure()
 
-    def bury_the_dead(self) -> list[str]:
+    def reap_dead_workers(self) -> list[str]:
         """End the leases of workers whose process is gone; their ids. Blocks."""
         dead = self._liveness.dead()
         if dead:
             with self._engine.begin() as connection:
-                bury(connection, dead)
+                expire(connection, dead)
             for worker_id in dead:
                 self._liveness.forget(worker_id)
         return dead
@@ -166,9 +166,9 @@ class Lease:
         self._liveness.refresh(self._worker_id)
         counts = self._counts()
         with self._engine.begin() as connection:
-            kept = beat(connection, self._worker_id, self._ttl_s, counts)
+            kept = heartbeat(connection, self._worker_id, self._ttl_s, counts)
             if not kept:
-                enrol(connection, self._worker_id, self._ttl_s, self._agents)
+                register(connection, self._worker_id, self._ttl_s, self._agents)
         if not kept:
             # Frozen or cut off for longer than the lease: threads may belong to others, and their fences say so.
             _LOG.error("worker %s was declared dead; it lets go of what others have and starts afresh", self._worker_id)

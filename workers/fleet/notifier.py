@@ -9,37 +9,37 @@ from typing import Protocol
 
 from threadmark.workers.fleet.worker import Worker
 
-__all__ = ["Doorbell", "LocalDoorbell"]
+__all__ = ["LocalNotifier", "Notifier"]
 
 
-class Doorbell(Protocol):
+class Notifier(Protocol):
     """No call waits, and none fails."""
 
-    def ring(self, run_id: str, attempt: int) -> None:
+    def notify(self, run_id: str, attempt: int) -> None:
         """There is a run to claim; its next turn will be the `attempt`-th, from 1."""
 
-    def ring_task(self, task_id: str, attempt: int) -> None:
+    def notify_task(self, task_id: str, attempt: int) -> None:
         """There is a task to claim; its next attempt will be the `attempt`-th, from 1."""
 
     def notice(self, run_ids: Collection[str]) -> None:
         """Something came from outside for these runs (a cancellation, an answer, their deletion) or tasks."""
 
 
-class LocalDoorbell:
+class LocalNotifier:
     """Wakes the worker of this process, if there is one; another process's sweep finds the rest."""
 
     def __init__(self, worker: Worker | None) -> None:
         self._worker = worker
 
-    def ring(self, run_id: str, attempt: int) -> None:
+    def notify(self, run_id: str, attempt: int) -> None:
         """There is a run to claim, and one worker: whatever is due is its own to take."""
         if self._worker is not None:
-            self._worker.ring()
+            self._worker.notify()
 
-    def ring_task(self, task_id: str, attempt: int) -> None:
+    def notify_task(self, task_id: str, attempt: int) -> None:
         """There is a task to claim."""
         if self._worker is not None:
-            self._worker.chores.ring()
+            self._worker.task_runner.notify()
 
     def notice(self, run_ids: Collection[str]) -> None:
         """Something came from outside for these runs or tasks."""

@@ -15,7 +15,7 @@ from threadmark.workers.fleet.feed import Feed
 from threadmark.workers.models.client import ChatModel
 from threadmark.workers.telemetry.tracing import Tracer
 
-__all__ = ["REPLAY_COUNT_MAX", "Desk"]
+__all__ = ["REPLAY_COUNT_MAX", "Services"]
 
 
 #: Journals read and folded at once: after a crash hundreds of runs come back together, and heartbeats must not wait.
@@ -23,7 +23,7 @@ REPLAY_COUNT_MAX = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Services:
     """Database, agents, models and clock of one worker process.
 
     Attributes:
@@ -47,7 +47,7 @@ class Desk:
     ledger_words_kept: timedelta | None = None  #: None: for ever
     tracer: Tracer | None = None
     replays: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(REPLAY_COUNT_MAX))
-    chore_bell: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task
+    task_signal: asyncio.Event = field(default_factory=asyncio.Event)  #: set after a commit that added a task
     chance: Callable[[], float] = field(default=random.random)  #: in [0, 1): the jitter of back-offs
 
     def now_us(self) -> int:

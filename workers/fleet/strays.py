@@ -9,7 +9,7 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from threadmark.state import Database, Failure, Held, give_back
+from threadmark.state import Database, Failure, Held, release
 from threadmark.workers.turn.turn_failures import rest_us
 
 __all__ = ["Strays"]
@@ -31,7 +31,7 @@ class Strays:
         if failure is not None:
             self._broken[run, fence] = failure
 
-    async def give_back(self, held: Collection[Held], active: Collection[int]) -> None:
+    async def release(self, held: Collection[Held], active: Collection[int]) -> None:
         """Let go of what is `held` by the database and whose run is not among the `active` ones."""
         for stray in held:
             if stray.run not in active:
@@ -41,4 +41,4 @@ class Strays:
 
     def _returning(self, stray: Held) -> Callable[[Connection], bool]:
         failure = self._broken.get((stray.run, stray.fence))
-        return partial(give_back, held=stray, delay_us=self._delay_us, failure=failure, back_off=rest_us)
+        return partial(release, held=stray, delay_us=self._delay_us, failure=failure, back_off=rest_us)

@@ -16,13 +16,13 @@ from functools import partial
 from threadmark.state import Claim, Held, claim, claim_run, new_id, next_due_us, own
 from threadmark.workers.fleet.dead_workers import DeathWatch
 from threadmark.workers.fleet.lease import Lease
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.strays import Strays
-from threadmark.workers.fleet.worker_stats import Pulse
+from threadmark.workers.fleet.worker_stats import WorkerStats
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 from threadmark.workers.tasks.cleanup import tidy
-from threadmark.workers.tasks.task_runner import Chores
+from threadmark.workers.tasks.task_runner import TaskRunner
 from threadmark.workers.turn.turn import Turn
 from threadmark.workers.turn.turn_failures import blamed
 
@@ -58,35 +58,37 @@ class Worker:
 
     def __init__(
         self,
-        desk: Desk,
+        services: Services,
         lease: Lease,
         worker_id: str,
         pace: Pace,
-        chores: Chores | None = None,
+        task_runner: TaskRunner | None = None,
         supervisor: Supervisor | None = None,
     ) -> None:
         self.worker_id = worker_id
         self._supervisor = supervisor or Supervisor()
         self._deaths = DeathWatch(lease, self._supervisor, probe_s=pace.probe_s, on_death=self._found_dead)
-        self.chores = chores or Chores(desk, lease, worker_id, {}, sweep_s=pace.sweep_s, supervisor=self._supervisor)
-        self._desk = desk
+        self.task_runner = task_runner or TaskRunner(
+            services, lease, worker_id, {}, sweep_s=pace.sweep_s, supervisor=self._supervisor
+        )
+        self._services = services
         self._lease = lease
         self._pace = pace
         self._bell = asyncio.Event()
         self._stopping = False
         self._turns: dict[asyncio.Task[None], Turn] = {}
-        self._routes = [route for agent in desk.registry for route in agent.routes]
+        self._routes = [route for agent in services.registry for route in agent.routes]
         self._loops: list[Loop] = []
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
         self._purge_due = 0.0
         self._listen_due = 0.0
-        self._strays = Strays(desk.database, delay_s=pace.sweep_s)
-        self._pulse = Pulse(loops=self._supervisor.reports)
+        self._strays = Strays(services.database, delay_s=pace.sweep_s)
+        self._stats = WorkerStats(loops=self._supervisor.reports)
 
     async def start(self) -> None:
         """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
-        agents = json.dumps({agent.name: agent.version for agent in self._desk.registry})
+        agents = json.dumps({agent.name: agent.version for agent in self._services.registry})
         loop = asyncio.get_running_loop()
 
         def lost() -> None:
@@ -99,17 +101,17 @@ class Worker:
                 dropping.cancel()
                 loop.call_soon_threadsafe(self.let_go)
 
-        self._pulse.watch(loop)
+        self._stats.watch(loop)
         self._lease.report_to(self._supervisor, loop)
-        await UPKEEP.run(partial(self._lease.begin, agents, lost, self._pulse.counts))
+        await UPKEEP.run(partial(self._lease.begin, agents, lost, self._stats.counts))
         self._deaths.start()
         stale_s = stale_after_s(self._pace.sweep_s)
         self._loops.append(
             self._supervisor.start("sweep", self._serve, stale_s=stale_s, delay_s_max=self._pace.sweep_s)
         )
-        self.chores.start()
+        self.task_runner.start()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """There is a run to claim."""
         self._bell.set()
 
@@ -133,12 +135,12 @@ class Worker:
         for turn in self._turns.values():
             if turn.run_id in run_ids:
                 turn.notice()
-        self.chores.notice(run_ids)
-        self.ring()
+        self.task_runner.notice(run_ids)
+        self.notify()
 
     def let_go(self) -> None:
         """The lease is lost: every thread and task belongs to somebody else now."""
-        self.chores.let_go()
+        self.task_runner.let_go()
         for turn in self._turns.values():
             turn.release()
 
@@ -157,8 +159,8 @@ class Worker:
         self._stopping = True
         self._bell.set()
         # What waits for a database that is away would hold the stop up for as long as writers wait.
-        self._desk.database.hurry()
-        await self.chores.stop()
+        self._services.database.hurry()
+        await self.task_runner.stop()
         await self._deaths.stop()
         await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         if self._claiming:
@@ -196,8 +198,8 @@ class Worker:
 
     def _found_dead(self) -> None:
         """What the dead held can be claimed."""
-        self.chores.ring()
-        self.ring()
+        self.task_runner.notify()
+        self.notify()
 
     async def _give_back_strays(self) -> None:
         if not self._strays.may_exist:
@@ -205,7 +207,7 @@ class Worker:
         held = await self._held()
         # What was just claimed is no stray.
         if not self._claiming:
-            await self._strays.give_back(held, {turn.run for turn in self._turns.values()})
+            await self._strays.release(held, {turn.run for turn in self._turns.values()})
 
     async def _listen(self) -> None:
         """Look for what came from outside for the turns that are being taken, and that no notice told of."""
@@ -219,14 +221,14 @@ class Worker:
 
     async def _drop_lost(self) -> None:
         """The lease had ended: let go of the threads that others have taken since, and of every task."""
-        self.chores.let_go()
+        self.task_runner.let_go()
         held = {each.run: each.fence for each in await self._held()}
         for turn in self._turns.values():
             if held.get(turn.run) != turn.fence:
                 turn.release()
 
     async def _held(self) -> list[Held]:
-        return await self._desk.database.read(lambda connection: own(connection, self.worker_id))
+        return await self._services.database.read(lambda connection: own(connection, self.worker_id))
 
     @property
     def _room(self) -> int:
@@ -234,7 +236,7 @@ class Worker:
 
     async def _claim_run(self, run_id: str) -> None:
         try:
-            claimed = await self._desk.database.write(
+            claimed = await self._services.database.write(
                 lambda connection: claim_run(connection, self.worker_id, self._routes, run_id)
             )
         except Exception:
@@ -243,7 +245,7 @@ class Worker:
             self._strays.may_exist = True
             return
         if claimed is not None:
-            self._pulse.claimed([claimed], orphan_count=0)
+            self._stats.claimed([claimed], orphan_count=0)
             self._take(claimed)
 
     async def _claim(self) -> bool:
@@ -251,21 +253,21 @@ class Worker:
             room = self._room
             if room <= 0 or not self._lease.is_safe:
                 return False
-            claims = await self._desk.database.write(
+            claims = await self._services.database.write(
                 lambda connection: claim(
                     connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
                 )
             )
-            self._pulse.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))
+            self._stats.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))
             for each in claims:
                 self._take(each)
         return bool(claims)
 
     def _take(self, claimed: Claim) -> None:
-        agent = self._desk.registry.find(claimed.run.assistant)
+        agent = self._services.registry.find(claimed.run.assistant)
         if agent is None:
             raise LookupError(f"claimed a run of {claimed.run.assistant!r}, which this worker does not have")
-        turn = Turn(self._desk, claimed, agent, is_safe=lambda: self._lease.is_safe)
+        turn = Turn(self._services, claimed, agent, is_safe=lambda: self._lease.is_safe)
         task = asyncio.create_task(turn.take(), name=f"turn {claimed.run.run_id}")
         self._turns[task] = turn
         task.add_done_callback(self._ended)
@@ -281,7 +283,7 @@ class Worker:
         self._bell.set()
 
     async def _until_next_s(self) -> float:
-        due_us = await self._desk.database.read(next_due_us)
+        due_us = await self._services.database.read(next_due_us)
         if due_us is None or due_us == 0:
             return self._pace.sweep_s
         return min(self._pace.sweep_s, due_us / 1_000_000)
@@ -291,4 +293,4 @@ class Worker:
         if now < self._purge_due:
             return
         self._purge_due = now + _PURGE_EVERY_S
-        await tidy(self._desk)
+        await tidy(self._services)

@@ -11,10 +11,10 @@ import msgspec
 from threadmark.state import RATE_WINDOW_S, Claim, LoopSeen
 from threadmark.workers.supervisor import LoopReport
 
-__all__ = ["Pulse"]
+__all__ = ["WorkerStats"]
 
 
-class Pulse:
+class WorkerStats:
     """Counts in the event loop, read by the thread of the lease; `monotonic` in seconds."""
 
     def __init__(

@@ -37,7 +37,7 @@ async def run_task(ctx: dict[str, Any], task_id: object = None, *_: object, **__
     worker: Worker = ctx["worker"]
     if not isinstance(task_id, str) or not _ID.fullmatch(task_id):
         return
-    if not await worker.chores.take(task_id) and ctx["job_try"] < ATTEMPT_MAX:
+    if not await worker.task_runner.take(task_id) and ctx["job_try"] < ATTEMPT_MAX:
         raise Retry(defer=PASS_ON_S)
 
 

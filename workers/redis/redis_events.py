@@ -10,12 +10,12 @@ import msgspec
 
 from threadmark.workers.fleet.feed import Flash
 
-__all__ = ["Stir", "decode_flash", "decode_stirs", "encode_flash", "encode_stirs", "place_of"]
+__all__ = ["RunNotice", "decode_flash", "decode_notices", "encode_flash", "encode_notices", "place_of"]
 
 _PLACE = re.compile(rb"(\d{1,18})-(\d{1,18})")
 
 
-class Stir(msgspec.Struct, array_like=True):
+class RunNotice(msgspec.Struct, array_like=True):
     """A run has flashed, or its journal is durable up to `seq` (0: no news of it), or its turn is over."""
 
     tenant_id: str
@@ -34,7 +34,7 @@ class _Body(msgspec.Struct):
 
 
 _BODY = msgspec.json.Decoder(_Body)
-_STIRS = msgspec.json.Decoder(list[Stir])
+_NOTICES = msgspec.json.Decoder(list[RunNotice])
 
 
 def encode_flash(flash: Flash) -> bytes:
@@ -57,11 +57,11 @@ def place_of(entry_id: bytes) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def encode_stirs(stirs: list[Stir]) -> bytes:
+def encode_notices(notices: list[RunNotice]) -> bytes:
     """One message for all that stirred together."""
-    return msgspec.json.encode(stirs)
+    return msgspec.json.encode(notices)
 
 
-def decode_stirs(message: bytes) -> list[Stir]:
+def decode_notices(message: bytes) -> list[RunNotice]:
     """What stirs. Raises msgspec.MsgspecError for what is no such message."""
-    return _STIRS.decode(message)
+    return _NOTICES.decode(message)

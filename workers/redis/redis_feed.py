@@ -12,7 +12,7 @@ from arq.connections import ArqRedis
 
 from threadmark.workers.fleet.feed import Flash, RunKey
 from threadmark.workers.fleet.local_feed import LocalFeed, LocalWatch
-from threadmark.workers.redis.redis_events import decode_flash, decode_stirs, place_of
+from threadmark.workers.redis.redis_events import decode_flash, decode_notices, place_of
 from threadmark.workers.redis.redis_link import AWAY, Outage, flashes_key
 from threadmark.workers.redis.redis_publisher import Publisher
 from threadmark.workers.supervisor import Loop, Supervisor
@@ -77,15 +77,15 @@ class RedisFeed(LocalFeed):
 
     def heard(self, message: bytes) -> None:
         """A wake-up came, from any process of the deployment. Raises msgspec.MsgspecError if it is none."""
-        for stir in decode_stirs(message):
-            key = (stir.tenant_id, stir.run_id)
+        for notice in decode_notices(message):
+            key = (notice.tenant_id, notice.run_id)
             if not self.is_watched(key):
                 continue
-            if stir.seq:
-                super().advanced(*key, stir.seq)
-            if stir.flashed:
+            if notice.seq:
+                super().advanced(*key, notice.seq)
+            if notice.flashed:
                 self._look([key])
-            if stir.ended:
+            if notice.ended:
                 super().ended(*key)
 
     def missed(self) -> None:

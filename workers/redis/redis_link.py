@@ -12,14 +12,14 @@ from arq.connections import ArqRedis
 from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import RedisError
 
-__all__ = ["AWAY", "NOTICES", "QUEUE", "STIRS", "Outage", "decode_job", "encode_job", "flashes_key", "open_redis"]
+__all__ = ["AWAY", "NOTICES", "QUEUE", "RUN_NOTICES", "Outage", "decode_job", "encode_job", "flashes_key", "open_redis"]
 
 #: The queue of jobs.
 QUEUE = "threadmark:jobs"
 #: The channel that tells workers that something came from outside for their runs.
 NOTICES = "threadmark:notices"
 #: The channel that tells readers that something stirs in a run.
-STIRS = "threadmark:stirs"
+RUN_NOTICES = "threadmark:stirs"
 
 #: What the client raises when Redis is away, is starting, is full, or refuses.
 AWAY = (RedisError, OSError)
@@ -28,7 +28,7 @@ CONNECT_S = 1.0
 ANSWER_S = 3.0
 CONNECTION_COUNT_MAX = 16
 #: A ring that nobody heard for this long is forgotten: the sweep has found its run.
-RING_TTL_S = 600
+JOB_TTL_S = 600
 _LOG = logging.getLogger("threadmark.redis")
 
 
@@ -91,7 +91,7 @@ def open_redis(url: str) -> ArqRedis:
         job_serializer=encode_job,
         job_deserializer=decode_job,
         default_queue_name=QUEUE,
-        expires_extra_ms=RING_TTL_S * 1000,
+        expires_extra_ms=JOB_TTL_S * 1000,
     )
 
 

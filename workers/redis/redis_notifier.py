@@ -13,29 +13,29 @@ from functools import partial
 
 from arq.connections import ArqRedis
 
-from threadmark.workers.fleet.notifier import Doorbell
+from threadmark.workers.fleet.notifier import Notifier
 from threadmark.workers.redis.redis_link import AWAY, NOTICES, Outage
 from threadmark.workers.supervisor import Loop, Supervisor
 
-__all__ = ["RUN_TASK", "TAKE_TURN", "RedisDoorbell"]
+__all__ = ["RUN_TASK", "TAKE_TURN", "RedisNotifier"]
 
 #: The names of the jobs: what they do is decided by the worker that hears them.
 TAKE_TURN = "take_turn"
 RUN_TASK = "run_task"
-RING_COUNT_MAX = 10_000
+NOTICE_COUNT_MAX = 10_000
 SENDER_COUNT = 4
 #: How long a stop waits for the rings of the runs that were let go.
 CLOSE_S = 2.0
 
 
-class RedisDoorbell:
+class RedisNotifier:
     """Rings through Redis, and wakes the worker of this process (`local`) besides."""
 
-    def __init__(self, redis: ArqRedis, outage: Outage, local: Doorbell, supervisor: Supervisor | None = None) -> None:
+    def __init__(self, redis: ArqRedis, outage: Outage, local: Notifier, supervisor: Supervisor | None = None) -> None:
         self._redis = redis
         self._outage = outage
         self._local = local
-        self._rings: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(RING_COUNT_MAX)
+        self._notices: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(NOTICE_COUNT_MAX)
         self._supervisor = supervisor or Supervisor()
         self._senders: list[Loop] = []
 
@@ -43,14 +43,14 @@ class RedisDoorbell:
         """Begin to deliver."""
         self._senders = [self._supervisor.start(f"doorbell {number}", self._send) for number in range(SENDER_COUNT)]
 
-    def ring(self, run_id: str, attempt: int) -> None:
+    def notify(self, run_id: str, attempt: int) -> None:
         """There is a run to claim; its next turn will be the `attempt`-th."""
-        self._local.ring(run_id, attempt)
+        self._local.notify(run_id, attempt)
         self._put(partial(self._redis.enqueue_job, TAKE_TURN, run_id, _job_id=f"{run_id}:{attempt}"))
 
-    def ring_task(self, task_id: str, attempt: int) -> None:
+    def notify_task(self, task_id: str, attempt: int) -> None:
         """There is a task to claim; its next attempt will be the `attempt`-th."""
-        self._local.ring_task(task_id, attempt)
+        self._local.notify_task(task_id, attempt)
         self._put(partial(self._redis.enqueue_job, RUN_TASK, task_id, _job_id=f"task:{task_id}:{attempt}"))
 
     def notice(self, run_ids: Collection[str]) -> None:
@@ -63,24 +63,24 @@ class RedisDoorbell:
         """Deliver what is queued, for a moment, and stop."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self._rings.join()
+                await self._notices.join()
         await self._supervisor.stop(*self._senders)
 
-    def _put(self, ring: Callable[[], Awaitable[object]]) -> None:
+    def _put(self, notify: Callable[[], Awaitable[object]]) -> None:
         try:
-            self._rings.put_nowait(ring)
+            self._notices.put_nowait(notify)
         except asyncio.QueueFull:
-            self._outage.failed(f"{RING_COUNT_MAX} rings wait to be delivered")
+            self._outage.failed(f"{NOTICE_COUNT_MAX} rings wait to be delivered")
 
     async def _send(self, loop: Loop) -> None:
         while True:
-            ring = await self._rings.get()
+            notify = await self._notices.get()
             try:
-                await ring()
+                await notify()
             except AWAY as error:
                 self._outage.failed(error)
             else:
                 self._outage.worked()
             finally:
-                self._rings.task_done()
+                self._notices.task_done()
             loop.completed()

@@ -7,8 +7,8 @@ from arq.connections import ArqRedis
 from redis.exceptions import ResponseError
 
 from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash, RunKey
-from threadmark.workers.redis.redis_events import Stir, encode_flash, encode_stirs
-from threadmark.workers.redis.redis_link import AWAY, STIRS, Outage, flashes_key
+from threadmark.workers.redis.redis_events import RunNotice, encode_flash, encode_notices
+from threadmark.workers.redis.redis_link import AWAY, RUN_NOTICES, Outage, flashes_key
 from threadmark.workers.supervisor import Loop, Supervisor
 
 __all__ = ["Change", "Publisher"]
@@ -71,35 +71,35 @@ class Publisher:
 
     async def _send(self, batch: list[tuple[RunKey, Change]]) -> None:
         """One exchange for the whole batch. Raises the first error that means more than a repetition."""
-        stirs: dict[RunKey, Stir] = {}
+        notices: dict[RunKey, RunNotice] = {}
         async with self._redis.pipeline(transaction=False) as pipe:
             for key, change in batch:
-                stir = stirs.setdefault(key, Stir(*key))
-                self._add(pipe, key, change, stir)
-            for key, stir in stirs.items():
-                if stir.flashed and key in self._streams:
+                notice = notices.setdefault(key, RunNotice(*key))
+                self._add(pipe, key, change, notice)
+            for key, notice in notices.items():
+                if notice.flashed and key in self._streams:
                     pipe.expire(flashes_key(*key), STREAM_TTL_S)
-            pipe.publish(STIRS, encode_stirs(list(stirs.values())))
+            pipe.publish(RUN_NOTICES, encode_notices(list(notices.values())))
             outcomes = await pipe.execute(raise_on_error=False)
         for outcome in outcomes:
             if isinstance(outcome, Exception) and not _has_passed(outcome):
                 raise outcome
 
-    def _add(self, pipe: Any, key: RunKey, change: Change, stir: Stir) -> None:
+    def _add(self, pipe: Any, key: RunKey, change: Change, notice: RunNotice) -> None:
         match change:
             case Flash():
                 body = encode_flash(change)
                 if len(body) <= FLASH_BYTES_MAX:
-                    stir.flashed = True
+                    notice.flashed = True
                     self._streams.add(key)
                     place = f"{change.after_seq}-{change.ordinal}"
                     pipe.xadd(flashes_key(*key), {"flash": body}, id=place, maxlen=FLASH_COUNT_MAX)
             case int():
-                stir.seq = change
+                notice.seq = change
                 if key in self._streams:
                     pipe.xtrim(flashes_key(*key), minid=f"{change}-0", approximate=False)
             case None:
-                stir.ended = True
+                notice.ended = True
                 if key in self._streams:
                     self._streams.remove(key)
                     pipe.delete(flashes_key(*key))

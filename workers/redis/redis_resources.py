@@ -9,13 +9,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import msgspec
 from arq.connections import ArqRedis
 
-from threadmark.workers.fleet.notifier import Doorbell
+from threadmark.workers.fleet.notifier import Notifier
 from threadmark.workers.fleet.worker import Worker
 from threadmark.workers.redis.redis_feed import RedisFeed
 from threadmark.workers.redis.redis_intake import Intake
-from threadmark.workers.redis.redis_link import NOTICES, STIRS, Outage, open_redis
-from threadmark.workers.redis.redis_notifier import RedisDoorbell
-from threadmark.workers.redis.redis_subscription import Listener, RedisEar
+from threadmark.workers.redis.redis_link import NOTICES, RUN_NOTICES, Outage, open_redis
+from threadmark.workers.redis.redis_notifier import RedisNotifier
+from threadmark.workers.redis.redis_subscription import Listener, RedisSubscription
 from threadmark.workers.supervisor import Supervisor
 
 __all__ = ["RedisSide", "open_side"]
@@ -31,7 +31,7 @@ class RedisSide:
         self._redis = redis
         self._stack = stack
         self._supervisor = supervisor
-        self._doorbell, self._feed, self._ear, self._intake = (
+        self._notifier, self._feed, self._subscription, self._intake = (
             Outage(part) for part in ("doorbell", "feed", "notices", "jobs")
         )
         self.feed = RedisFeed(redis, self._feed, supervisor)
@@ -39,25 +39,25 @@ class RedisSide:
     @property
     def outages(self) -> tuple[Outage, ...]:
         """How often each part failed, and whether it does now."""
-        return self._doorbell, self._feed, self._ear, self._intake
+        return self._notifier, self._feed, self._subscription, self._intake
 
-    def connect(self, worker: Worker | None, local: Doorbell, *, with_readers: bool) -> Doorbell:
+    def connect(self, worker: Worker | None, local: Notifier, *, with_readers: bool) -> Notifier:
         """Begin to publish and to listen; the doorbell to ring from now on."""
-        doorbell = RedisDoorbell(self._redis, self._doorbell, local, self._supervisor)
+        notifier = RedisNotifier(self._redis, self._notifier, local, self._supervisor)
         listeners: dict[str, Listener] = {}
         if with_readers:
-            listeners[STIRS] = Listener(heard=self.feed.heard, missed=self.feed.missed)
+            listeners[RUN_NOTICES] = Listener(heard=self.feed.heard, missed=self.feed.missed)
         if worker is not None:
             listeners[NOTICES] = Listener(
-                heard=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.ring
+                heard=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.notify
             )
-        parts: list[RedisFeed | RedisDoorbell | RedisEar] = [self.feed, doorbell]
+        parts: list[RedisFeed | RedisNotifier | RedisSubscription] = [self.feed, notifier]
         if listeners:
-            parts.append(RedisEar(self._redis, self._ear, listeners, self._supervisor))
+            parts.append(RedisSubscription(self._redis, self._subscription, listeners, self._supervisor))
         for each in parts:
             each.start()
             self._stack.push_async_callback(each.close)
-        return doorbell
+        return notifier
 
     @asynccontextmanager
     async def intake(self, worker: Worker) -> AsyncIterator[None]:

@@ -17,7 +17,7 @@ from arq.connections import ArqRedis
 from threadmark.workers.redis.redis_link import AWAY, Outage
 from threadmark.workers.supervisor import Loop, Supervisor
 
-__all__ = ["Listener", "RedisEar"]
+__all__ = ["Listener", "RedisSubscription"]
 
 #: A link that says nothing for this long is asked whether it is there; one that then says nothing is taken as cut.
 SILENCE_S = 5.0
@@ -35,7 +35,7 @@ class Listener:
     missed: Callable[[], None]
 
 
-class RedisEar:
+class RedisSubscription:
     """Listens until it is closed, through every outage."""
 
     def __init__(

@@ -5,7 +5,7 @@ import asyncio
 __all__ = ["end"]
 
 #: How long one cancellation is given (seconds).
-PATIENCE_S = 0.1
+LOCK_RETRY_S = 0.1
 
 
 async def end(*tasks: "asyncio.Task[None] | None") -> None:
@@ -18,5 +18,5 @@ async def end(*tasks: "asyncio.Task[None] | None") -> None:
     while pending:
         for each in pending:
             each.cancel()
-        ended, pending = await asyncio.wait(pending, timeout=PATIENCE_S)
+        ended, pending = await asyncio.wait(pending, timeout=LOCK_RETRY_S)
         await asyncio.gather(*ended, return_exceptions=True)

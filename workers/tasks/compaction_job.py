@@ -13,22 +13,22 @@ import msgspec
 from msgspec import UNSET
 
 from threadmark.compaction import (
+    BudgetSpent,
     Compaction,
     CompactionStatus,
     Order,
     Policy,
     Preview,
-    PurseEmpty,
     SummariserKind,
     Trigger,
     purse_spent,
 )
 from threadmark.state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
 from threadmark.state.tasks.tasks import Task
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_outlook import outlook_of
 from threadmark.workers.tasks.compaction_tasks import add_compaction_task, perform, service_of, summariser_of
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["COMPACT_MANY", "JobPayload", "JobProgress", "compact_many", "key_prefix"]
 
@@ -95,7 +95,7 @@ class _Outcome(msgspec.Struct, frozen=True, kw_only=True):
     critical_dropped: int = 0
 
 
-class _Purse:
+class _JobBudget:
     """Prompt tokens that may still be spent. What a compaction may cost at most is set aside before it begins."""
 
     def __init__(self, total: int | None, spent: int) -> None:
@@ -125,31 +125,31 @@ def key_prefix(task_id: str) -> str:
     return f"job:{task_id}:"
 
 
-async def compact_many(desk: Desk, task: Task, context: ChoreContext) -> dict[str, Any]:
+async def compact_many(services: Services, task: Task, context: TaskContext) -> dict[str, Any]:
     """The handler of COMPACT_MANY."""
     job = msgspec.convert(task.payload, JobPayload)
     if task.progress is None:
-        count = await desk.database.read(partial(count_threads, tenant_id=task.tenant_id, chosen=job.chosen))
+        count = await services.database.read(partial(count_threads, tenant_id=task.tenant_id, chosen=job.chosen))
         progress = JobProgress(thread_count=count)
         await context.report(msgspec.to_builtins(progress))
     else:
         progress = msgspec.convert(task.progress, JobProgress)
-    while progress.stopped_by is None and (threads := await _batch(desk, task, job, progress)):
-        purse = _Purse(job.prompt_tokens_max, progress.prompt_tokens)
+    while progress.stopped_by is None and (threads := await _batch(services, task, job, progress)):
+        purse = _JobBudget(job.prompt_tokens_max, progress.prompt_tokens)
         room = asyncio.Semaphore(job.concurrency)
         async with asyncio.TaskGroup() as group:
-            doing = [group.create_task(_one(desk, task, job, each, room, purse)) for each in threads]
-        progress = _further(progress, [each.result() for each in doing], threads[-1], await _cost(desk, task, job))
+            doing = [group.create_task(_one(services, task, job, each, room, purse)) for each in threads]
+        progress = _further(progress, [each.result() for each in doing], threads[-1], await _cost(services, task, job))
         await context.report(msgspec.to_builtins(progress))
     return dict(msgspec.to_builtins(progress))
 
 
-async def _cost(desk: Desk, task: Task, job: JobPayload) -> int | None:
-    return await desk.database.read(partial(purse_spent, purse_id=task.task_id)) if job.has_purse else None
+async def _cost(services: Services, task: Task, job: JobPayload) -> int | None:
+    return await services.database.read(partial(purse_spent, purse_id=task.task_id)) if job.has_purse else None
 
 
-async def _batch(desk: Desk, task: Task, job: JobPayload, progress: JobProgress) -> list[Thread]:
-    return await desk.database.read(
+async def _batch(services: Services, task: Task, job: JobPayload, progress: JobProgress) -> list[Thread]:
+    return await services.database.read(
         lambda connection: search_threads(
             connection,
             task.tenant_id,
@@ -157,13 +157,13 @@ async def _batch(desk: Desk, task: Task, job: JobPayload, progress: JobProgress)
             sort_by="created_at",
             descending=False,
             limit=job.concurrency * BATCH_FACTOR,
-            beside=progress.after,
+            around=progress.after,
         )
     )
 
 
 async def _one(
-    desk: Desk, task: Task, job: JobPayload, thread: Thread, room: asyncio.Semaphore, purse: _Purse
+    services: Services, task: Task, job: JobPayload, thread: Thread, room: asyncio.Semaphore, purse: _JobBudget
 ) -> _Outcome:
     """Compact one thread, when there is room and money for it."""
     amount = _bound_of(job)
@@ -172,18 +172,18 @@ async def _one(
             return _Outcome(what=TOKENS_USED)
         outcome = _Outcome(what=GONE)
         try:
-            outcome = await _compact(desk, task, job, thread)
+            outcome = await _compact(services, task, job, thread)
         except NotFound:
             outcome = _Outcome(what=GONE)
-        except PurseEmpty:
+        except BudgetSpent:
             outcome = _Outcome(what=MONEY_USED)
         finally:
             await purse.settle(amount, outcome.prompt_tokens)
         return outcome
 
 
-async def _compact(desk: Desk, task: Task, job: JobPayload, thread: Thread) -> _Outcome:
-    compactions = service_of(desk).compactions
+async def _compact(services: Services, task: Task, job: JobPayload, thread: Thread) -> _Outcome:
+    compactions = service_of(services).compactions
     order = Order(
         key=f"{key_prefix(task.task_id)}{thread.thread_id}",
         policy=job.policy,
@@ -193,17 +193,19 @@ async def _compact(desk: Desk, task: Task, job: JobPayload, thread: Thread) -> _
         purse=task.task_id if job.has_purse else UNSET,
     )
     if job.dry_run:
-        summariser = summariser_of(desk, job.summariser)
-        preview = await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, desk.price)
+        summariser = summariser_of(services, job.summariser)
+        preview = await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, services.price)
         await compactions.keep_outlook(task.task_id, thread.number, outlook_of(preview, thread.thread_id))
         return _previewed(preview)
     ordered, _ = await compactions.begin(task.tenant_id, thread.thread_id, order)
     for _ in range(BUSY_COUNT_MAX):
-        done = await perform(desk, ordered.compaction_id, job.summariser)
+        done = await perform(services, ordered.compaction_id, job.summariser)
         if not done.is_open:
             return _performed(done, job)
         await asyncio.sleep(BUSY_S)
-    await desk.database.write(partial(add_compaction_task, ordered=ordered, now_us=desk.now_us()), repeatable=True)
+    await services.database.write(
+        partial(add_compaction_task, ordered=ordered, now_us=services.now_us()), repeatable=True
+    )
     # It is compacted after the job, maybe: what it may cost then is the job's all the same, or the bound would be none.
     return _Outcome(what=BUSY, prompt_tokens=_bound_of(job))
 

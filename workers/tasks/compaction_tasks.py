@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 from threadmark.compaction import Compaction, CompactionService, Order, Summariser, SummariserKind
 from threadmark.state import NotFound, new_id
 from threadmark.state.tasks.tasks import NewTask, Task, add_task
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models.summariser import ModelSummariser
-from threadmark.workers.tasks.task_context import ChoreContext, ComeBack
+from threadmark.workers.tasks.task_context import Reschedule, TaskContext
 
 __all__ = [
     "COMPACT_THREAD",
@@ -28,41 +28,41 @@ COMPACT_THREAD = "compact_thread"
 AGAIN_S = 1.0
 
 
-async def order_compaction(desk: Desk, tenant_id: str, thread_id: str, order: Order) -> tuple[Compaction, bool]:
+async def order_compaction(services: Services, tenant_id: str, thread_id: str, order: Order) -> tuple[Compaction, bool]:
     """Order a compaction and the task that performs it, in one commit; with whether it is new.
 
     Raises NotFound for the thread, KeyReused for the key of another order.
     """
-    return await service_of(desk).compactions.begin(
-        tenant_id, thread_id, order, alongside=partial(add_compaction_task, now_us=desk.now_us())
+    return await service_of(services).compactions.begin(
+        tenant_id, thread_id, order, extra_writes=partial(add_compaction_task, now_us=services.now_us())
     )
 
 
-async def perform(desk: Desk, compaction_id: str, kind: SummariserKind) -> Compaction:
+async def perform(services: Services, compaction_id: str, kind: SummariserKind) -> Compaction:
     """Perform a compaction in this process; as it is then. Raises NotFound."""
-    holder = new_id(desk.now_us())
-    return await service_of(desk).compactions.perform(
+    holder = new_id(services.now_us())
+    return await service_of(services).compactions.perform(
         compaction_id,
         holder=holder,
-        worker_id=desk.worker_id,
-        summariser=summariser_of(desk, kind),
-        price=desk.price,
+        worker_id=services.worker_id,
+        summariser=summariser_of(services, kind),
+        price=services.price,
     )
 
 
-def summariser_of(desk: Desk, kind: SummariserKind) -> Summariser | None:
+def summariser_of(services: Services, kind: SummariserKind) -> Summariser | None:
     """Who writes the summary: the server's model, or nobody."""
-    return ModelSummariser(desk.model) if kind is SummariserKind.MODEL else None
+    return ModelSummariser(services.model) if kind is SummariserKind.MODEL else None
 
 
-async def compact_thread(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+async def compact_thread(services: Services, task: Task, _: TaskContext) -> dict[str, Any]:
     """The handler of COMPACT_THREAD. A compaction that is gone with its thread is nothing to do."""
     try:
-        done = await perform(desk, task.payload["compaction_id"], SummariserKind(task.payload["summariser"]))
+        done = await perform(services, task.payload["compaction_id"], SummariserKind(task.payload["summariser"]))
     except NotFound:
         return {"status": "gone"}
     if done.is_open:
-        raise ComeBack(AGAIN_S)
+        raise Reschedule(AGAIN_S)
     return {"status": str(done.status), "error_code": done.error_code}
 
 
@@ -77,8 +77,8 @@ def add_compaction_task(connection: Connection, ordered: Compaction, *, now_us: 
     add_task(connection, new, now_us)
 
 
-def service_of(desk: Desk) -> CompactionService:
+def service_of(services: Services) -> CompactionService:
     """The verbs of compaction. Raises RuntimeError in a process that has none."""
-    if desk.compaction is None:
+    if services.compaction is None:
         raise RuntimeError("this process compacts nothing")
-    return desk.compaction
+    return services.compaction

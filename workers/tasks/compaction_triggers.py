@@ -12,9 +12,9 @@ from threadmark.state.tasks.tasks import NewTask, Task
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.compaction_policy import version_of
 from threadmark.workers.agents.tools import NonRetryable
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_tasks import order_compaction
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["COMPACT_IF_DUE", "compact_if_due", "compactions_after"]
 
@@ -43,20 +43,20 @@ def compactions_after(agent: ChatAgent, run: Run, now_us: int) -> Iterator[NewTa
             )
 
 
-async def compact_if_due(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+async def compact_if_due(services: Services, task: Task, _: TaskContext) -> dict[str, Any]:
     """The handler of COMPACT_IF_DUE: order a compaction, or say why none is needed. Raises NotFound for the thread."""
-    agent = desk.registry.find(task.payload["assistant"])
-    if agent is None or agent.compaction is None or desk.compaction is None:
+    agent = services.registry.find(task.payload["assistant"])
+    if agent is None or agent.compaction is None or services.compaction is None:
         return {"skipped": "the agent compacts nothing any more"}
     trigger, thread_id = Trigger(task.payload["trigger"]), str(task.payload["thread_id"])
-    loaded = await desk.compaction.compactions.load(task.tenant_id, thread_id)
-    last = await desk.database.read(lambda connection: list_runs(connection, loaded.thread.number, limit=1))
+    loaded = await services.compaction.compactions.load(task.tenant_id, thread_id)
+    last = await services.database.read(lambda connection: list_runs(connection, loaded.thread.number, limit=1))
     if not last or last[0].run_id != task.payload["run_id"]:
         return {"skipped": "a later run came"}
     if trigger is Trigger.TURNS and _turns_shown(loaded) < (agent.compaction.turns or 0):
         return {"skipped": "too few turns since the last compaction"}
     try:
-        policy = await agent.compaction.resolved(desk.database, task.tenant_id)
+        policy = await agent.compaction.resolved(services.database, task.tenant_id)
     except NotFound as error:
         name = agent.compaction.policy
         raise NonRetryable(
@@ -69,8 +69,8 @@ async def compact_if_due(desk: Desk, task: Task, _: ChoreContext) -> dict[str, A
         summariser=agent.compaction.summariser,
         requested_by=f"agent {agent.name}",
     )
-    ordered, _new = await order_compaction(desk, task.tenant_id, thread_id, order)
-    desk.chore_bell.set()
+    ordered, _new = await order_compaction(services, task.tenant_id, thread_id, order)
+    services.task_signal.set()
     return {"compaction_id": ordered.compaction_id}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from threadmark.compaction import CompactionService
-from threadmark.memory import Origin, Traces
+from threadmark.memory import ErasureManifest, Origin
 from threadmark.state import Database, read_lines
 from threadmark.state.threads.erasure import (
     erase_in_rows,
@@ -33,7 +33,7 @@ _ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class JournalCopies:
-    """The journals of the state database, as memory's `Copies`."""
+    """The journals of the state database, as memory's `ExternalCopies`."""
 
     def __init__(self, database: Database, compaction: CompactionService | None = None) -> None:
         self._database = database
@@ -56,7 +56,7 @@ class JournalErasure:
         self._entry_count = 0
         self._row_count = 0
 
-    async def erase(self, part: Traces) -> None:
+    async def erase(self, part: ErasureManifest) -> None:
         """Take the words of some memories out of every journal that has them."""
         self._ids.update(part.assertion_ids)
         spoken = Erased(memory_ids=part.assertion_ids, texts=part.texts)
@@ -114,7 +114,7 @@ class JournalErasure:
             return
         seqs = await self._database.read(partial(told_by, thread=number, rewrite=erased))
         if seqs:
-            counts = await self._compaction.erase_numbered(number, seqs)
+            counts = await self._compaction.erase_by_number(number, seqs)
             self._row_count += counts.rows + counts.segments + counts.promotions
 
     async def _words(self, number: int, erased: Erased) -> list[str]:

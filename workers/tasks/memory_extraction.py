@@ -14,10 +14,10 @@ from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.memory_access import moment_at
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
 from threadmark.workers.agents.tools import NonRetryable
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models.extractor import ModelExtractor
 from threadmark.workers.tasks.erased_json import ERASED
-from threadmark.workers.tasks.task_context import ChoreContext, Handler
+from threadmark.workers.tasks.task_context import Handler, TaskContext
 from threadmark.workers.turn.messages import text_of
 
 __all__ = ["EXTRACT_MEMORY", "ExtractionIncomplete", "extraction_of", "extractor_of"]
@@ -41,13 +41,13 @@ def extraction_of(agent: ChatAgent, run: Run) -> NewTask | None:
     return NewTask(tenant_id=run.tenant_id, kind=EXTRACT_MEMORY, key=run.run_id, payload=payload)
 
 
-def extractor_of(desk: Desk) -> Handler:
+def extractor_of(services: Services) -> Handler:
     """The handler of those tasks."""
 
-    async def handle(task: Task, _context: ChoreContext) -> dict[str, Any]:
-        if desk.recollection is None:
+    async def handle(task: Task, _context: TaskContext) -> dict[str, Any]:
+        if services.recollection is None:
             raise NonRetryable("this server has no memory")
-        return await _Run(desk, desk.recollection, task).remember()
+        return await _Run(services, services.recollection, task).remember()
 
     return handle
 
@@ -55,8 +55,8 @@ def extractor_of(desk: Desk) -> Handler:
 class _Run:
     """One run that is remembered."""
 
-    def __init__(self, desk: Desk, memory: Recollection, task: Task) -> None:
-        self._desk = desk
+    def __init__(self, services: Services, memory: Recollection, task: Task) -> None:
+        self._services = services
         self._memory = memory
         self._task = task
         self._run_id = str(task.payload["run_id"])
@@ -64,7 +64,7 @@ class _Run:
 
     async def remember(self) -> dict[str, Any]:
         """The ids of what was kept. Raises ExtractionIncomplete behind everything that could be kept."""
-        agent = self._desk.registry.find(self._assistant)
+        agent = self._services.registry.find(self._assistant)
         if agent is None or agent.memory is None or agent.memory.extract == "off":
             return {"skipped": "the agent extracts nothing any more"}
         try:
@@ -72,9 +72,9 @@ class _Run:
             scope = self._scope(agent.memory, thread)
         except (NotFound, NoScope) as error:
             return {"skipped": str(error)}
-        extractor = None if agent.memory.extract == "rules" else ModelExtractor(self._desk.model, agent, self._task)
+        extractor = None if agent.memory.extract == "rules" else ModelExtractor(self._services.model, agent, self._task)
         kept = [
-            await extract(self._memory, draft, scope=scope, now=self._desk.now(), extractor=extractor)
+            await extract(self._memory, draft, scope=scope, now=self._services.now(), extractor=extractor)
             for draft in await self._drafts(agent.memory, thread, scope)
         ]
         await self._forget_again(thread)
@@ -88,7 +88,7 @@ class _Run:
 
     async def _thread(self) -> Thread:
         thread_id = str(self._task.payload["thread_id"])
-        return await self._desk.database.read(
+        return await self._services.database.read(
             lambda connection: get_thread(connection, self._task.tenant_id, thread_id)
         )
 
@@ -103,7 +103,7 @@ class _Run:
 
     async def _said(self, thread: Thread) -> list[tuple[Message, Said]]:
         """What people said to the run, with where it stands; nothing of a run that was rolled back."""
-        entries = await self._desk.journal.read(thread.number)
+        entries = await self._services.journal.read(thread.number)
         if any(isinstance(each.entry, RolledBack) and each.entry.run_id == self._run_id for each in entries):
             return []
         return [
@@ -128,7 +128,7 @@ class _Run:
             if _is_erased(message):
                 source = Selector(thread_ref=thread.thread_id, run_ref=self._run_id, seq=said.seq)
                 what = Forget(source=source)
-                await self._memory.erase(what, tenant_id=self._task.tenant_id, now=self._desk.now())
+                await self._memory.erase(what, tenant_id=self._task.tenant_id, now=self._services.now())
 
 
 def _is_erased(message: Message) -> bool:

@@ -13,10 +13,10 @@ from threadmark.memory import Trust as MemoryTrust
 from threadmark.memory.model.provenance import quote_hash
 from threadmark.state import NotFound, Thread, from_us, list_runs
 from threadmark.state.tasks.tasks import Task
-from threadmark.state.threads.thread_numbers import find_numbered
+from threadmark.state.threads.thread_numbers import thread_numbers_of
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
-from threadmark.workers.fleet.services import Desk
-from threadmark.workers.tasks.task_context import ChoreContext, ComeBack
+from threadmark.workers.fleet.services import Services
+from threadmark.workers.tasks.task_context import Reschedule, TaskContext
 
 __all__ = ["promote"]
 
@@ -24,47 +24,47 @@ COUNT_MAX = 50
 AGAIN_S = 30.0  #: while this server has no memory
 
 
-async def promote(desk: Desk, task: Task, _: ChoreContext) -> dict[str, Any]:
+async def promote(services: Services, task: Task, _: TaskContext) -> dict[str, Any]:
     """The handler of PROMOTE: deliver what the compaction queued; how many were kept and refused."""
-    if desk.recollection is None:
-        raise ComeBack(AGAIN_S)
+    if services.recollection is None:
+        raise Reschedule(AGAIN_S)
     counts = {"kept": 0, "refused": 0}
     compaction_id = str(task.payload["compaction_id"])
-    while batch := await desk.database.read(
-        partial(due_promotions, now_us=desk.now_us(), count_max=COUNT_MAX, compaction_id=compaction_id)
+    while batch := await services.database.read(
+        partial(due_promotions, now_us=services.now_us(), count_max=COUNT_MAX, compaction_id=compaction_id)
     ):
         for each in batch:
-            kept = await _deliver(desk, each)
+            kept = await _deliver(services, each)
             counts["kept" if kept else "refused"] += 1
     return counts
 
 
-async def _deliver(desk: Desk, queued: QueuedPromotion) -> bool:
+async def _deliver(services: Services, queued: QueuedPromotion) -> bool:
     """Keep one statement; False, with the reason in the outbox, for one that memory will never take."""
     values: dict[str, Any]
     try:
-        if desk.recollection is None:
+        if services.recollection is None:
             raise NoScope("this server has no memory")
-        scope, draft = await _statement(desk, queued)
-        (verdict,) = await desk.recollection.remember([draft], scope=scope, now=desk.now())
+        scope, draft = await _statement(services, queued)
+        (verdict,) = await services.recollection.remember([draft], scope=scope, now=services.now())
         values = {"status": "done", "memory_id": verdict.assertion_id}
     except (NoScope, NotFound, Refused) as error:
         values = {"status": "failed", "error": str(error)}
     except RecollectionError as error:
-        raise ComeBack(AGAIN_S) from error
-    await desk.database.write(
+        raise Reschedule(AGAIN_S) from error
+    await services.database.write(
         partial(set_promotion, promotion_id=queued.promotion.promotion_id, values=values), repeatable=True
     )
     return "memory_id" in values
 
 
-async def _statement(desk: Desk, queued: QueuedPromotion) -> tuple[Scope, Draft]:
+async def _statement(services: Services, queued: QueuedPromotion) -> tuple[Scope, Draft]:
     """The statement in the scope of the agent that the thread talks to. Raises NoScope and NotFound."""
-    thread = await desk.database.read(partial(find_numbered, number=queued.thread))
+    thread = await services.database.read(partial(thread_numbers_of, number=queued.thread))
     if thread is None:
         raise NotFound("Thread", str(queued.thread))
-    assistant = await _assistant(desk, thread)
-    agent = desk.registry.find(assistant)
+    assistant = await _assistant(services, thread)
+    agent = services.registry.find(assistant)
     policy = (agent.memory if agent is not None else None) or MemoryPolicy()
     scope = scope_of(
         policy,
@@ -74,7 +74,7 @@ async def _statement(desk: Desk, queued: QueuedPromotion) -> tuple[Scope, Draft]
         metadata=thread.metadata,
     )
     promotion, source = queued.promotion, queued.promotion.sources[-1]
-    entries = await desk.journal.read(thread.number, after_seq=source.seq - 1, count_max=1)
+    entries = await services.journal.read(thread.number, after_seq=source.seq - 1, count_max=1)
     if not entries or entries[0].seq != source.seq:
         raise NotFound("Entry", f"{thread.thread_id}/{source.seq}")
     at = from_us(entries[0].at_us)
@@ -101,8 +101,8 @@ async def _statement(desk: Desk, queued: QueuedPromotion) -> tuple[Scope, Draft]
     )
 
 
-async def _assistant(desk: Desk, thread: Thread) -> str:
-    runs = await desk.database.read(lambda connection: list_runs(connection, thread.number, limit=1))
+async def _assistant(services: Services, thread: Thread) -> str:
+    runs = await services.database.read(lambda connection: list_runs(connection, thread.number, limit=1))
     if not runs:
         raise NoScope("no run of the thread says which agent it talks to")
     return runs[0].assistant

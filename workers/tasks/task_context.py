@@ -16,7 +16,7 @@ from threadmark.state.tasks.task_claims import HeldTask, report_task
 from threadmark.state.tasks.tasks import Task
 from threadmark.workers.agents.tools import NonRetryable, RetryAfter, RetryPolicy
 
-__all__ = ["ChoreContext", "ComeBack", "Handler", "TaskLost", "attempt", "delay_s_after"]
+__all__ = ["Handler", "Reschedule", "TaskContext", "TaskLost", "attempt", "delay_s_after"]
 
 #: A failed task is tried again after 2, 8, 32, … seconds, up to an hour; eight attempts take about three hours.
 RETRY = RetryPolicy(attempt_max=8, first_delay_s=2.0, factor=4.0, delay_max_s=3_600.0)
@@ -26,7 +26,7 @@ class TaskLost(Exception):
     """The task was cancelled, or belongs to another worker: whatever its handler does from here on is not wanted."""
 
 
-class ComeBack(Exception):
+class Reschedule(Exception):
     """Raised by a handler: nothing failed, and the task cannot be done before `delay_s` seconds have passed."""
 
     def __init__(self, delay_s: float) -> None:
@@ -34,7 +34,7 @@ class ComeBack(Exception):
         self.delay_s = delay_s
 
 
-class ChoreContext:
+class TaskContext:
     """What a handler is given beside its task."""
 
     def __init__(self, database: Database, held: HeldTask) -> None:
@@ -53,13 +53,13 @@ class ChoreContext:
             raise TaskLost(self._held.task_id)
 
 
-#: Does a task and returns its result (JSON). Raises ComeBack where it has to wait, NonRetryable for a task that can
+#: Does a task and returns its result (JSON). Raises Reschedule where it has to wait, NonRetryable for a task that can
 #: never be done, RetryAfter for a failure that says when to try again; after anything else it is tried again, a few
 #: times, later and later.
-Handler: TypeAlias = Callable[[Task, ChoreContext], Awaitable[Any]]
+Handler: TypeAlias = Callable[[Task, TaskContext], Awaitable[Any]]
 
 
-async def attempt(handler: Handler, task: Task, context: ChoreContext) -> Any:
+async def attempt(handler: Handler, task: Task, context: TaskContext) -> Any:
     """One attempt at the task; what it returns is JSON."""
     act_for(task.tenant_id)
     result = await handler(task, context)

@@ -16,20 +16,20 @@ from threadmark.state.tasks.task_claims import (
     claim_tasks,
     fail_task,
     finish_task,
-    give_back_task,
     next_task_us,
     own_tasks,
+    release_task,
 )
 from threadmark.state.tasks.tasks import Task
 from threadmark.workers.fleet.lease import Lease
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
-from threadmark.workers.tasks.task_context import ChoreContext, ComeBack, Handler, TaskLost, attempt, delay_s_after
+from threadmark.workers.tasks.task_context import Handler, Reschedule, TaskContext, TaskLost, attempt, delay_s_after
 from threadmark.workers.turn.step_execution import failure_of
 
-__all__ = ["Chores"]
+__all__ = ["TaskRunner"]
 
-CHORE_COUNT_MAX = 4
+TASK_COUNT_MAX = 4
 #: How long a stop waits for handlers that were told to end.
 STOP_S = 5.0
 _LOG = logging.getLogger("threadmark.chores")
@@ -51,29 +51,29 @@ class _Attempt:
             self.doing.cancel()
 
 
-class Chores:
+class TaskRunner:
     """Runs in the event loop of its worker process, under the worker's lease, from `start` to `stop`."""
 
     def __init__(
         self,
-        desk: Desk,
+        services: Services,
         lease: Lease,
         worker_id: str,
         handlers: Mapping[str, Handler],
         *,
         sweep_s: float,
-        count_max: int = CHORE_COUNT_MAX,
+        count_max: int = TASK_COUNT_MAX,
         supervisor: Supervisor | None = None,
     ) -> None:
         self._supervisor = supervisor or Supervisor()
-        self._desk = desk
-        self._database = desk.database
+        self._services = services
+        self._database = services.database
         self._lease = lease
         self._worker_id = worker_id
         self._handlers = dict(handlers)
         self._sweep_s = sweep_s
         self._count_max = count_max
-        self._bell = desk.chore_bell
+        self._bell = services.task_signal
         self._attempts: dict[HeldTask, _Attempt] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._claiming = asyncio.Lock()
@@ -95,7 +95,7 @@ class Chores:
             sweep = self._supervisor.start("task sweep", self._serve, stale_s=stale_s, delay_s_max=self._sweep_s)
             self._loops.append(sweep)
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """There is a task to claim, or to look at."""
         self._bell.set()
 
@@ -123,7 +123,7 @@ class Chores:
         """Something came from outside for these tasks: a cancellation."""
         if any(each.task.task_id in task_ids for each in self._attempts.values()):
             self._look_due = 0.0
-            self.ring()
+            self.notify()
 
     def let_go(self) -> None:
         """The lease is lost: every task belongs to somebody else now."""
@@ -133,7 +133,7 @@ class Chores:
     async def stop(self) -> None:
         """Claim nothing more, cut short what is being done, and give it back at once."""
         self._stopping = True
-        self.ring()
+        self.notify()
         await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         # A claim that is on its way ends first: its task would belong to a worker that does not know of it.
         async with self._claiming:
@@ -196,7 +196,7 @@ class Chores:
 
     def _begin(self, task: Task) -> None:
         held = HeldTask(number=task.number, task_id=task.task_id, fence=task.fence)
-        begun = attempt(self._handlers[task.kind], task, ChoreContext(self._database, held))
+        begun = attempt(self._handlers[task.kind], task, TaskContext(self._database, held))
         doing = asyncio.create_task(begun, name=f"task {task.task_id}")
         self._attempts[held] = _Attempt(task, held, doing)
         ending = asyncio.create_task(self._end(self._attempts[held]), name=f"end of task {task.task_id}")
@@ -223,7 +223,7 @@ class Chores:
             error = ended.doing.exception()
         if isinstance(error, TaskLost):
             return False
-        if isinstance(error, ComeBack):
+        if isinstance(error, Reschedule):
             return await self._give_back(ended, round(error.delay_s * 1_000_000))
         if error is None:
             result = ended.doing.result()
@@ -235,7 +235,7 @@ class Chores:
     async def _fail(self, ended: _Attempt, error: BaseException) -> bool:
         task = ended.task
         _LOG.warning("task %s (%s) failed", task.task_id, task.kind, exc_info=error)
-        delay_s = delay_s_after(task, error, self._desk.chance())
+        delay_s = delay_s_after(task, error, self._services.chance())
         delay_us = None if delay_s is None else round(delay_s * 1_000_000)
         return await self._database.write(
             lambda connection: fail_task(connection, ended.held, failure_of(error), retry_in_us=delay_us),
@@ -263,4 +263,4 @@ class Chores:
 
 
 def _giving_back(held: HeldTask, delay_us: int) -> Callable[[Any], bool]:
-    return lambda connection: give_back_task(connection, held, delay_us=delay_us)
+    return lambda connection: release_task(connection, held, delay_us=delay_us)

@@ -10,7 +10,7 @@ from threadmark.memory import NOTICE, Answers, Question, Recollection, Recollect
 from threadmark.state import Claim, Entry, Failure, Recalled, ThreadState
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.turn.action import Recall
 from threadmark.workers.turn.memory_json import answer_shown
 
@@ -32,7 +32,7 @@ def recalled_block(state: ThreadState) -> str:
     return "" if recalled is None else recalled.block
 
 
-async def perform_recall(desk: Desk, claim: Claim, agent: ChatAgent, action: Recall) -> Sequence[Entry]:
+async def perform_recall(services: Services, claim: Claim, agent: ChatAgent, action: Recall) -> Sequence[Entry]:
     """Ask memory, for a bounded time. Whatever it does or fails to do becomes an entry: the run goes on."""
     policy = agent.memory
     if policy is None:
@@ -40,10 +40,10 @@ async def perform_recall(desk: Desk, claim: Claim, agent: ChatAgent, action: Rec
     began = time.monotonic()
     asked: dict[str, Any] = {"text": action.question, "limit": policy.limit, "token_count_max": policy.token_count_max}
     try:
-        question = _question(desk, claim, policy, action)
+        question = _question(services, claim, policy, action)
         asked |= {"namespace": list(question.scope.namespace), "asked_at": question.asked_at.isoformat()}
         async with asyncio.timeout(policy.timeout_s):
-            answers = await _memory_of(desk).recall(question)
+            answers = await _memory_of(services).recall(question)
         told = _told(answers)
     except asyncio.CancelledError:
         raise
@@ -64,13 +64,13 @@ async def perform_recall(desk: Desk, claim: Claim, agent: ChatAgent, action: Rec
     ]
 
 
-def _memory_of(desk: Desk) -> Recollection:
-    if desk.recollection is None:
+def _memory_of(services: Services) -> Recollection:
+    if services.recollection is None:
         raise NoScope("this server has no memory")
-    return desk.recollection
+    return services.recollection
 
 
-def _question(desk: Desk, claim: Claim, policy: MemoryPolicy, action: Recall) -> Question:
+def _question(services: Services, claim: Claim, policy: MemoryPolicy, action: Recall) -> Question:
     scope = scope_of(
         policy,
         tenant_id=claim.run.tenant_id,
@@ -81,7 +81,7 @@ def _question(desk: Desk, claim: Claim, policy: MemoryPolicy, action: Recall) ->
     return Question(
         text=action.question,
         scope=scope,
-        asked_at=desk.now(),
+        asked_at=services.now(),
         count_max=policy.limit,
         token_count_max=policy.token_count_max,
         thread_ref=claim.thread.thread_id,

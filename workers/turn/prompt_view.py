@@ -21,54 +21,54 @@ from threadmark.compaction import (
     act_of,
     change_to,
     erased_in,
+    read_current_view,
     read_loaded,
-    read_standing,
     render,
     view_messages,
 )
 from threadmark.state import Claim, Entry, Message, NotFound, SeenView
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.compaction_policy import CompactionPolicy, version_of
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_tasks import summariser_of
 from threadmark.workers.turn.action import CallModel
 from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
 from threadmark.workers.turn.turn_journal import TurnJournal
 
-__all__ = ["Seen", "Sight"]
+__all__ = ["PromptView", "RenderedPrompt"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RenderedPrompt:
     """The messages of a request, and the view that they were rendered from; None for the transcript as it is."""
 
     messages: tuple[Message, ...]
     view: SeenView | None = None
 
 
-class Sight:
+class PromptView:
     """One turn's sight of its thread. Nobody else moves the view while the turn holds the thread."""
 
-    def __init__(self, desk: Desk, claim: Claim, agent: ChatAgent) -> None:
-        self._desk, self._claim, self._agent = desk, claim, agent
-        self._is_plain = desk.compaction is None
-        self.seen = Seen(())
+    def __init__(self, services: Services, claim: Claim, agent: ChatAgent) -> None:
+        self._services, self._claim, self._agent = services, claim, agent
+        self._is_plain = services.compaction is None
+        self.prompt = RenderedPrompt(())
 
-    def glance(self, journal: TurnJournal) -> bool:
+    def refresh(self, journal: TurnJournal) -> bool:
         """Whether the next request shows the transcript as it is, and nothing has to be looked up: `seen` is that."""
-        self.seen = Seen(tuple(journal.state.messages))
+        self.prompt = RenderedPrompt(tuple(journal.state.messages))
         return self._is_plain
 
-    async def look(self, journal: TurnJournal, action: CallModel) -> Sequence[Entry]:
+    async def load(self, journal: TurnJournal, action: CallModel) -> Sequence[Entry]:
         """Find what the next request shows, for `seen`. What was noted is on disk.
 
         To be recorded is at most that the thread has another view than the journal says: one that this turn made, that
         was made while the run was waiting, or that fits no longer.
         """
-        service = self._desk.compaction
-        if self.glance(journal) or service is None:
+        service = self._services.compaction
+        if self.refresh(journal) or service is None:
             return ()
-        if self._agent.compaction is None and await self._desk.database.read(self._is_whole):
+        if self._agent.compaction is None and await self._services.database.read(self._is_whole):
             self._is_plain = True
             return ()
         loaded = await self._load(service, journal)
@@ -81,14 +81,14 @@ class Sight:
         view = loaded.view.view
         if view.view_id != WHOLE_VIEW or any(entry.erased for entry in loaded.entries):
             seen = SeenView(view_id=view.view_id, version=view.version, render_hash=rendered.render_hash)
-            self.seen = Seen(tuple(view_messages(rendered)), seen)
+            self.prompt = RenderedPrompt(tuple(view_messages(rendered)), seen)
         return await self._news(service, journal, loaded)
 
     async def _news(self, service: CompactionService, journal: TurnJournal, loaded: Loaded) -> Sequence[Entry]:
         kept = loaded.view
         if kept.view.view_id == (journal.state.view_id or WHOLE_VIEW):
             return ()
-        if kept.view.view_id != loaded.standing.view_id:
+        if kept.view.view_id != loaded.current_view.view_id:
             return (change_to(kept, "fell_back"),)
         compaction_id = kept.view.compaction_id
         if compaction_id is None:
@@ -98,12 +98,14 @@ class Sight:
 
     def _is_whole(self, connection: Connection) -> bool:
         number = self._claim.thread.number
-        return read_standing(connection, number).view_id == WHOLE_VIEW and not erased_in(connection, number)
+        return read_current_view(connection, number).view_id == WHOLE_VIEW and not erased_in(connection, number)
 
     async def _load(self, service: CompactionService, journal: TurnJournal) -> Loaded:
         thread = replace(self._claim.thread, head_seq=journal.state.seq)
         count = service.compactions.count_message
-        return await self._desk.database.read(lambda connection: read_loaded(connection, thread, journal.state, count))
+        return await self._services.database.read(
+            lambda connection: read_loaded(connection, thread, journal.state, count)
+        )
 
     async def _compact(
         self,
@@ -119,7 +121,7 @@ class Sight:
         if base + rendered.tokens <= policy.request_tokens_max:
             return None
         try:
-            chosen = policy.aimed(await policy.resolved(self._desk.database, self._claim.run.tenant_id))
+            chosen = policy.aimed(await policy.resolved(self._services.database, self._claim.run.tenant_id))
         except NotFound as error:
             await self._unnamed(service, str(policy.policy), str(error))
             return None
@@ -141,8 +143,8 @@ class Sight:
             ordered.compaction_id,
             holder=f"{self._claim.run.run_id}/{journal.fence}",
             worker_id=thread.owner,
-            summariser=summariser_of(self._desk, policy.summariser),
-            price=self._desk.price,
+            summariser=summariser_of(self._services, policy.summariser),
+            price=self._services.price,
             fence=journal.fence,
         )
 

@@ -16,14 +16,14 @@ from threadmark.state import (
     plain,
 )
 
-__all__ = ["ToldRecall", "recalls_of"]
+__all__ = ["RecallRecord", "recalls_of"]
 
 #: Tools of memory that tell something, and where in their results the answers are.
 _ANSWERS_OF = {"recall": "answers", "timeline": "versions", "why": "memory"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToldRecall:
+class RecallRecord:
     """One answer of memory: to the run itself (`tool` is None), or to a tool that its model called."""
 
     seq: int
@@ -40,12 +40,12 @@ class ToldRecall:
     duration_us: int
 
 
-def recalls_of(recorded: Iterable[Recorded], execution_id: ExecutionId) -> list[ToldRecall]:
+def recalls_of(recorded: Iterable[Recorded], execution_id: ExecutionId) -> list[RecallRecord]:
     """What memory told the execution, in order; `recorded` are the entries of one lineage.
 
     An answer of an earlier execution is among them where a model call of this one was still shown it.
     """
-    state, told, last = ThreadState(), list[ToldRecall](), None
+    state, told, last = ThreadState(), list[RecallRecord](), None
     for each in recorded:
         arguments = {key: call.call.arguments for key, call in state.calls.items()}
         is_shown = state.recalled_now is not None
@@ -64,8 +64,8 @@ def recalls_of(recorded: Iterable[Recorded], execution_id: ExecutionId) -> list[
     return told
 
 
-def _to_run(at: Recorded, entry: Recalled) -> ToldRecall:
-    return ToldRecall(
+def _to_run(at: Recorded, entry: Recalled) -> RecallRecord:
+    return RecallRecord(
         seq=at.seq,
         at_us=at.at_us,
         step_key=entry.step_key,
@@ -81,10 +81,10 @@ def _to_run(at: Recorded, entry: Recalled) -> ToldRecall:
     )
 
 
-def _to_tool(at: Recorded, entry: ToolReturned, question: Mapping[str, Any]) -> ToldRecall:
+def _to_tool(at: Recorded, entry: ToolReturned, question: Mapping[str, Any]) -> RecallRecord:
     value = plain(entry.value) if isinstance(entry.value, dict) else {}
     found = value.get(_ANSWERS_OF[entry.tool], [])
-    return ToldRecall(
+    return RecallRecord(
         seq=at.seq,
         at_us=at.at_us,
         step_key=entry.step_key,

@@ -25,16 +25,16 @@ from threadmark.state import (
     spell,
 )
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.agents.drop_tools import DroppedHand
-from threadmark.workers.agents.memory_access import hand_of
+from threadmark.workers.agents.drop_tools import DroppedAccess
+from threadmark.workers.agents.memory_access import memory_access_of
 from threadmark.workers.agents.tools import Effect, NonRetryable, RetryAfter, RetryPolicy, Tool, ToolContext
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from threadmark.workers.models.exchange import ModelReply, ModelRequest
 from threadmark.workers.turn.action import CallModel
 from threadmark.workers.turn.calls import ask, returned
 from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
-from threadmark.workers.turn.prompt_view import Seen
+from threadmark.workers.turn.prompt_view import RenderedPrompt
 from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool", "failure_of"]
@@ -49,10 +49,12 @@ _MODEL_RETRY = RetryPolicy(attempt_max=None, first_delay_s=0.5, factor=2.0, dela
 class ModelCall:
     """One attempt to get a reply; `partial` is what has streamed so far."""
 
-    def __init__(self, desk: Desk, agent: ChatAgent, journal: TurnJournal, action: CallModel, seen: Seen) -> None:
+    def __init__(
+        self, services: Services, agent: ChatAgent, journal: TurnJournal, action: CallModel, seen: RenderedPrompt
+    ) -> None:
         execution = _execution(journal.state)
         suffix = f"-{action.attempt}" if action.attempt > 1 else ""
-        self._desk = desk
+        self._services = services
         self._agent = agent
         self._journal = journal
         self._action = action
@@ -60,7 +62,7 @@ class ModelCall:
         self._execution_id = execution.execution_id
         self._message_id = f"msg-{execution.execution_id}-{action.step_key}{suffix}"
         self._pieces: list[str] = []
-        self._began_us = desk.now_us()
+        self._began_us = services.now_us()
 
     async def perform(self) -> Sequence[Entry]:
         """The reply's entry, or the failure's."""
@@ -73,9 +75,9 @@ class ModelCall:
             reply_token_count_max=self._agent.limits.reply_token_count_max,
             idempotency_key=idempotency_key_of(self._execution_id, self._action.step_key),
         )
-        delay_s = _MODEL_RETRY.delay_s(self._action.attempt, self._desk.chance())
+        delay_s = _MODEL_RETRY.delay_s(self._action.attempt, self._services.chance())
         try:
-            reply = await self._desk.model.reply(request, self._on_delta)
+            reply = await self._services.model.reply(request, self._on_delta)
         except ModelUnavailable as error:
             return [self._failed(error, max(delay_s, error.retry_after_s or 0))]
         except asyncio.CancelledError as error:
@@ -101,7 +103,7 @@ class ModelCall:
                 attempt=self._action.attempt,
                 finish_reason="cancelled",
                 cuts=tuple(len(piece) for piece in self._pieces),
-                duration_us=self._desk.now_us() - self._began_us,
+                duration_us=self._services.now_us() - self._began_us,
                 view=self._seen.view,
             )
         ]
@@ -127,7 +129,7 @@ class ModelCall:
             finish_reason=reply.finish_reason,
             cuts=reply.cuts,
             invalid_calls=dict(reply.invalid_calls),
-            duration_us=self._desk.now_us() - self._began_us,
+            duration_us=self._services.now_us() - self._began_us,
             view=self._seen.view,
         )
 
@@ -136,13 +138,13 @@ class ModelCall:
             step_key=self._action.step_key,
             attempt=self._action.attempt,
             failure=failure_of(error),
-            retry_at_us=0 if delay_s is None else self._desk.now_us() + round(delay_s * 1_000_000),
+            retry_at_us=0 if delay_s is None else self._services.now_us() + round(delay_s * 1_000_000),
             final=delay_s is None,
         )
 
 
 async def call_tool(
-    desk: Desk, claim: Claim, agent: ChatAgent, tool: Tool, call: Call, journal: TurnJournal
+    services: Services, claim: Claim, agent: ChatAgent, tool: Tool, call: Call, journal: TurnJournal
 ) -> Sequence[Entry]:
     """Call a tool whose intent is on disk if it needs one; the entries that say what it came to."""
     execution = _execution(journal.state)
@@ -153,22 +155,22 @@ async def call_tool(
         step_key=call.step_key,
         idempotency_key=idempotency_key_of(execution.execution_id, call.step_key),
         attempt=attempt,
-        data_dir=desk.data_dir,
+        data_dir=services.data_dir,
         emit=lambda data: journal.emit(_kept(data, "event")),
-        now=desk.now,
+        now=services.now,
         dropped=None
-        if desk.compaction is None
-        else DroppedHand(desk.compaction, claim.run.tenant_id, claim.thread.thread_id, agent.name),
-        memory=hand_of(desk, claim, agent, journal.state),
+        if services.compaction is None
+        else DroppedAccess(services.compaction, claim.run.tenant_id, claim.thread.thread_id, agent.name),
+        memory=memory_access_of(services, claim, agent, journal.state),
     )
-    began_us = desk.now_us()
+    began_us = services.now_us()
     try:
         value = await tool.perform(tool.arguments(call.call.arguments), context)
     except (Exception, asyncio.CancelledError) as error:
         if _is_stopped():
             raise
-        return [_tool_failed(desk, tool, call, execution, error, began_us)]
-    duration_us = desk.now_us() - began_us
+        return [_tool_failed(services, tool, call, execution, error, began_us)]
+    duration_us = services.now_us() - began_us
     try:
         kept = _kept(value, "result")
     except ValueRefused as error:
@@ -178,7 +180,7 @@ async def call_tool(
 
 
 def _tool_failed(
-    desk: Desk, tool: Tool, call: Call, execution: Execution, error: BaseException, began_us: int
+    services: Services, tool: Tool, call: Call, execution: Execution, error: BaseException, began_us: int
 ) -> Entry:
     attempt = call.attempt(execution.turn_count)
     failure = failure_of(error)
@@ -186,15 +188,15 @@ def _tool_failed(
         # The tool did not say that nothing happened: a second call could do it twice.
         return ask(call, execution, "in_doubt")
     if isinstance(error, NonRetryable) or not tool.retry.allows(attempt + 1):
-        return returned(call, execution, "error", failure=failure, duration_us=desk.now_us() - began_us)
-    delay_s = tool.retry.delay_s(attempt, desk.chance())
+        return returned(call, execution, "error", failure=failure, duration_us=services.now_us() - began_us)
+    delay_s = tool.retry.delay_s(attempt, services.chance())
     if isinstance(error, RetryAfter):
         delay_s = max(delay_s, error.delay_s)
     return StepFailed(
         step_key=call.step_key,
         attempt=attempt,
         failure=failure,
-        retry_at_us=desk.now_us() + round(timedelta(seconds=delay_s).total_seconds() * 1_000_000),
+        retry_at_us=services.now_us() + round(timedelta(seconds=delay_s).total_seconds() * 1_000_000),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from threadmark.state import Failure, Refused, Run, Wait, idempotency_key_of, spell
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.tools import ToolContext, Verdict
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 
 __all__ = ["Finding", "verify_step"]
 
@@ -34,7 +34,7 @@ class Finding:
                 return None
 
 
-async def verify_step(desk: Desk, agent: ChatAgent, run: Run, wait: Wait, attempt: int) -> Finding:
+async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait, attempt: int) -> Finding:
     """Ask what became of attempt `attempt` of the step that `wait` asks about; nothing is recorded.
 
     Raises Refused where the tool has no verifier, or is no tool of the agent any more.
@@ -48,9 +48,9 @@ async def verify_step(desk: Desk, agent: ChatAgent, run: Run, wait: Wait, attemp
         step_key=wait.step_key,
         idempotency_key=idempotency_key_of(wait.execution_id, wait.step_key),
         attempt=attempt,
-        data_dir=desk.data_dir,
+        data_dir=services.data_dir,
         emit=_unheard,
-        now=desk.now,
+        now=services.now,
     )
     try:
         arguments: Mapping[str, Any] = tool.arguments(wait.arguments)

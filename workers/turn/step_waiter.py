@@ -10,14 +10,14 @@ from typing import Any
 
 from threadmark.state import Entry
 
-__all__ = ["Running", "Stir"]
+__all__ = ["Running", "StepWaiter"]
 
 Running = asyncio.Task[Sequence[Entry]]
 #: A timer is set anew when it would ring this much too late (seconds).
 _LATE_S = 0.01
 
 
-class Stir:
+class StepWaiter:
     """One turn's waiter."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Stir:
         task.add_done_callback(self._wake)
         return task
 
-    def rouse(self) -> None:
+    def wake(self) -> None:
         """Something stirred outside."""
         self.came = True
         self._wake()
@@ -42,7 +42,7 @@ class Stir:
         ended = {task for task in running if task.done()}
         if ended or self.came or time_left_s <= 0:
             return ended
-        self._ring_in(time_left_s)
+        self._set_timer(time_left_s)
         self._waker = self._loop.create_future()
         try:
             await self._waker
@@ -56,15 +56,15 @@ class Stir:
             self._timer.cancel()
             self._timer = None
 
-    def _ring_in(self, time_left_s: float) -> None:
+    def _set_timer(self, time_left_s: float) -> None:
         when = self._loop.time() + time_left_s
         if self._timer is not None:
             if self._timer.when() <= when + _LATE_S:
                 return
             self._timer.cancel()
-        self._timer = self._loop.call_at(when, self._ring)
+        self._timer = self._loop.call_at(when, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         self._wake()
 

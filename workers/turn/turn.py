@@ -12,12 +12,12 @@ from typing import Any, assert_never
 
 from threadmark.state import (
     Claim,
-    Ending,
     Entry,
     LeaseLost,
     Overtaken,
     ParkReason,
     RolledBack,
+    RunOutcome,
     RunSettled,
     RunStatus,
     ThreadStatus,
@@ -26,14 +26,14 @@ from threadmark.state import (
 )
 from threadmark.state.pools import act_for
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.follow_up_tasks import tasks_after
 from threadmark.workers.turn.abandonment import abandon
 from threadmark.workers.turn.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
 from threadmark.workers.turn.memory_recall import perform_recall
-from threadmark.workers.turn.prompt_view import Sight
+from threadmark.workers.turn.prompt_view import PromptView
 from threadmark.workers.turn.step_execution import ModelCall, call_tool
-from threadmark.workers.turn.step_waiter import Running, Stir
+from threadmark.workers.turn.step_waiter import Running, StepWaiter
 from threadmark.workers.turn.turn_journal import TurnJournal
 from threadmark.workers.turn.turn_start import begin, fold_answers, fork_at
 
@@ -49,19 +49,19 @@ class Turn:
     """Takes one turn of a claimed run."""
 
     def __init__(
-        self, desk: Desk, claim: Claim, agent: ChatAgent, *, is_safe: Callable[[], bool] = lambda: True
+        self, services: Services, claim: Claim, agent: ChatAgent, *, is_safe: Callable[[], bool] = lambda: True
     ) -> None:
         """`is_safe` says whether the worker's lease holds for long enough that a step may start."""
-        self._desk = desk
+        self._services = services
         self._is_safe = is_safe
         self._claim = claim
         self._agent = agent
         self._run = claim.run
-        self._sight = Sight(desk, claim, agent)
+        self._prompt_view = PromptView(services, claim, agent)
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._released = False
-        self._stir = Stir()
+        self._waiter = StepWaiter()
 
     @property
     def thread(self) -> int:
@@ -91,7 +91,7 @@ class Turn:
     def notice(self) -> None:
         """Something came from outside: look into the inbox now, even in the middle of an effect."""
         self._noticed = True
-        self._stir.rouse()
+        self._waiter.wake()
 
     def look(self, inbox: int | None) -> None:
         """A sweep found the inbox counter at `inbox` (None: the thread is not held any more): take notice of news."""
@@ -102,30 +102,32 @@ class Turn:
     def release(self) -> None:
         """Let the thread go at once, and abandon the effect that runs."""
         self._released = True
-        self._stir.rouse()
+        self._waiter.wake()
 
     async def take(self) -> None:
         """Move the run until it settles or parks, or until this worker lets go."""
         # A request may have rung: a turn is not the work of its request, and waits for nobody's.
         act_for(None)
         try:
-            journal = await begin(self._desk, self._claim, self._agent)
+            journal = await begin(self._services, self._claim, self._agent)
             await self._move(journal)
             journal.keep()
         except LeaseLost as lost:
             _LOG.info("turn given up: %s", lost)
         finally:
-            self._stir.close()
-            self._desk.feed.ended(self._run.tenant_id, self.run_id)
+            self._waiter.close()
+            self._services.feed.ended(self._run.tenant_id, self.run_id)
 
     async def _move(self, journal: TurnJournal) -> None:
         for _ in range(ACTION_COUNT_MAX):
-            action = next_action(journal.state, self._agent, self._run, fence=journal.fence, now_us=self._desk.now_us())
+            action = next_action(
+                journal.state, self._agent, self._run, fence=journal.fence, now_us=self._services.now_us()
+            )
             match action:
                 case Note(entries):
                     # Not an intent either: one that nobody acts on would be a doubt for whoever comes next.
                     for entry in entries if self._may_start() else ():
-                        journal.note(entry)
+                        journal.stage(entry)
                 case Recall() | CallModel() | Perform():
                     if await self._is_ready(journal):
                         await self._perform(journal, action)
@@ -161,43 +163,43 @@ class Turn:
     async def _perform(self, journal: TurnJournal, action: Recall | CallModel | Perform) -> None:
         match action:
             case Recall():
-                step = perform_recall(self._desk, self._claim, self._agent, action)
-                await self._finish_each(journal, {self._stir.begin(step)})
+                step = perform_recall(self._services, self._claim, self._agent, action)
+                await self._finish_each(journal, {self._waiter.begin(step)})
             case CallModel():
                 await self._call_model(journal, action)
             case Perform():
                 await self._call_tools(journal, action)
 
     async def _call_model(self, journal: TurnJournal, action: CallModel) -> None:
-        if not self._sight.glance(journal):
-            looking = self._stir.begin(self._sight.look(journal, action))
-            if not await self._finish_each(journal, {looking}):
+        if not self._prompt_view.refresh(journal):
+            loading = self._waiter.begin(self._prompt_view.load(journal, action))
+            if not await self._finish_each(journal, {loading}):
                 return
             # Pieces of the reply are held back behind an entry that is not on disk.
             await journal.flush()
-        call = ModelCall(self._desk, self._agent, journal, action, self._sight.seen)
-        running = {self._stir.begin(call.perform())}
+        call = ModelCall(self._services, self._agent, journal, action, self._prompt_view.prompt)
+        running = {self._waiter.begin(call.perform())}
         if not await self._finish_each(journal, running) and self._run.cancel:
             for entry in call.cut_short():
-                journal.note(entry)
+                journal.stage(entry)
 
     async def _call_tools(self, journal: TurnJournal, action: Perform) -> None:
         steps: list[_Step] = []
         for call in action.calls:
             tool = self._agent.tool(call.call.name)
             if tool is not None:
-                steps.append(call_tool(self._desk, self._claim, self._agent, tool, call, journal))
-        await self._finish_each(journal, {self._stir.begin(step) for step in steps})
+                steps.append(call_tool(self._services, self._claim, self._agent, tool, call, journal))
+        await self._finish_each(journal, {self._waiter.begin(step) for step in steps})
 
     async def _finish_each(self, journal: TurnJournal, running: set[Running]) -> bool:
         """Note what each step came to as it ends, journaled each; False when the turn was stopped before the last."""
         try:
             while running:
-                done = await self._stir.next_ended(running, self._time_left_s(journal))
+                done = await self._waiter.next_ended(running, self._time_left_s(journal))
                 running = running - done
                 for task in done:
                     for entry in task.result():
-                        journal.note(entry)
+                        journal.stage(entry)
                 if not done and await self._has_to_stop(journal):
                     return False
                 # The last result rides with whatever comes next; the others must not wait for their slowest sibling.
@@ -212,13 +214,13 @@ class Turn:
         execution = journal.state.execution
         if execution is None:
             return self._agent.limits.wall_time_s_max
-        used_s = (self._desk.now_us() - execution.run_started_at_us) / 1_000_000
+        used_s = (self._services.now_us() - execution.run_started_at_us) / 1_000_000
         return max(0.0, self._agent.limits.wall_time_s_max - used_s)
 
     async def _has_to_stop(self, journal: TurnJournal) -> bool:
         if self._released:
             return True
-        self._stir.came = False
+        self._waiter.came = False
         await self._look(journal)
         return self._run.cancel is not None or self._time_left_s(journal) <= 0
 
@@ -227,7 +229,7 @@ class Turn:
         if not self._noticed and journal.inbox == self._inbox_seen:
             return False
         self._noticed, self._inbox_seen = False, journal.inbox
-        inbox = await self._desk.database.read(
+        inbox = await self._services.database.read(
             lambda connection: read_inbox(connection, self.thread, self._claim.run.number)
         )
         if inbox is None:
@@ -237,7 +239,7 @@ class Turn:
         return True
 
     async def _settle(self, journal: TurnJournal, action: Settle) -> None:
-        journal.note(
+        journal.stage(
             RunSettled(
                 run_id=self._run.run_id,
                 status=action.status,
@@ -246,13 +248,13 @@ class Turn:
                 paused_at=action.paused_at,
             )
         )
-        ending = Ending(
+        ending = RunOutcome(
             status=action.status,
             thread_status=action.thread_status,
             reason=action.reason,
             failure=action.failure,
         )
-        for task in tasks_after(self._agent, self._run, self._desk.now_us()):
+        for task in tasks_after(self._agent, self._run, self._services.now_us()):
             journal.order(task)
         try:
             await journal.flush(ending)
@@ -262,7 +264,7 @@ class Turn:
     async def _park(self, journal: TurnJournal, action: Park) -> None:
         doubt = action.reason is ParkReason.IN_DOUBT
         await journal.flush(
-            Ending(
+            RunOutcome(
                 status=RunStatus.PENDING,
                 thread_status=ThreadStatus.INTERRUPTED if doubt else ThreadStatus.BUSY,
                 parked=action.reason,
@@ -271,17 +273,17 @@ class Turn:
         )
 
     async def _let_go(self, journal: TurnJournal) -> None:
-        await journal.flush(Ending(status=RunStatus.PENDING, thread_status=ThreadStatus.BUSY))
+        await journal.flush(RunOutcome(status=RunStatus.PENDING, thread_status=ThreadStatus.BUSY))
 
     async def _roll_back(self, journal: TurnJournal) -> None:
         for call in journal.state.open_waits:
             if call.wait_id is not None:
-                journal.note(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
+                journal.stage(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
         await journal.flush()
-        journal.fork(*await fork_at(self._desk, self._claim, journal.first_seq - 1))
-        journal.note(RolledBack(run_id=self._run.run_id))
+        journal.fork(*await fork_at(self._services, self._claim, journal.first_seq - 1))
+        journal.stage(RolledBack(run_id=self._run.run_id))
         await journal.flush(
-            Ending(
+            RunOutcome(
                 status=RunStatus.INTERRUPTED,
                 thread_status=ThreadStatus.IDLE,
                 reason="rolled back",

@@ -7,14 +7,14 @@ import msgspec
 
 from threadmark.state import (
     Claim,
-    Ending,
     Entry,
     ExecutionId,
     Folded,
     Fork,
-    Hand,
-    Move,
+    JournalWriter,
     Recorded,
+    RunChanges,
+    RunOutcome,
     ThreadState,
     WaitAnswered,
     WaitOpened,
@@ -23,7 +23,7 @@ from threadmark.state import (
 )
 from threadmark.state.tasks.tasks import NewTask
 from threadmark.workers.fleet.feed import Flash
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 
 __all__ = ["TurnJournal"]
 
@@ -31,10 +31,10 @@ __all__ = ["TurnJournal"]
 class TurnJournal:
     """Notes, folds, flushes, and tells the readers."""
 
-    def __init__(self, desk: Desk, claim: Claim, folded: Folded) -> None:
-        self._desk = desk
+    def __init__(self, services: Services, claim: Claim, folded: Folded) -> None:
+        self._services = services
         self._claim = claim
-        self._hand = Hand(desk.database, claim.thread, run=claim.run.number, now_us=desk.now_us)
+        self._writer = JournalWriter(services.database, claim.thread, run=claim.run.number, now_us=services.now_us)
         self._opened: list[WaitOpened] = []
         self._folded: list[str] = []
         self._superseded: list[str] = []
@@ -49,25 +49,25 @@ class TurnJournal:
         self._lineage = folded.lineage
         self._begun_from = folded
         self.state = folded.state
-        self.outline = folded.outline
-        first_seq = self.outline.first_seq(claim.run.number)
+        self.run_index = folded.run_index
+        first_seq = self.run_index.first_seq(claim.run.number)
         #: where the run begins in the journal
         self.first_seq = claim.thread.head_seq + 1 if first_seq is None else first_seq
 
     @property
     def fence(self) -> int:
         """The number of the turn's lease."""
-        return self._hand.fence
+        return self._writer.fence
 
     @property
     def inbox(self) -> int:
         """The inbox counter that the last flush brought back; it rises when something came from outside."""
-        return self._hand.inbox
+        return self._writer.inbox
 
     def fork(self, fork: Fork, state: ThreadState) -> None:
         """Go on on a new branch, from `state`."""
         self._fork, self._lineage = fork, fork.lineage
-        self._hand.turn_to(fork.branch)
+        self._writer.turn_to(fork.branch)
         self.state = state
 
     def begin_execution(self, execution_id: ExecutionId) -> None:
@@ -83,17 +83,17 @@ class TurnJournal:
         """Have background work added in the commit of the next flush."""
         self._tasks.append(task)
 
-    def note(self, entry: Entry) -> Recorded:
+    def stage(self, entry: Entry) -> Recorded:
         """Give an entry its place and fold it; durable after the next flush."""
         if self._emitted:
             entry = msgspec.structs.replace(entry, emitted=tuple(self._emitted))
             self._emitted = []
         self._flash_ordinal = 0
-        recorded = self._hand.note(entry)
-        if self._desk.tracer is not None:
+        recorded = self._writer.append(entry)
+        if self._services.tracer is not None:
             self._untraced.append(recorded)
         apply(self.state, recorded)
-        self.outline.see((recorded,))
+        self.run_index.see((recorded,))
         match entry:
             case WaitOpened():
                 self._opened.append(entry)
@@ -109,42 +109,42 @@ class TurnJournal:
         """An answer that came to a question which had fallen away: nothing to record but that it was read."""
         self._folded.append(wait_id)
 
-    async def flush(self, ending: Ending | None = None) -> None:
+    async def flush(self, ending: RunOutcome | None = None) -> None:
         """Put what was noted on disk in one commit. Raises LeaseLost."""
         move = self._move(ending)
-        seq = self._hand.seq
-        if move is None and seq == self._hand.flushed_seq:
+        seq = self._writer.seq
+        if move is None and seq == self._writer.flushed_seq:
             return
-        await self._hand.flush(move)
+        await self._writer.flush(move)
         # Not before: an end that was refused (Overtaken) leaves everything to the next flush, entries and rows.
         self._opened, self._folded, self._superseded = [], [], []
         self._fork = self._begins = None
         if self._tasks:
             self._tasks = []
-            self._desk.chore_bell.set()
+            self._services.task_signal.set()
         self._durable_seq = seq
-        self._desk.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
-        if self._desk.tracer is not None:
+        self._services.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
+        if self._services.tracer is not None:
             untraced, self._untraced = self._untraced, []
-            self._desk.tracer.recorded(self._claim.run, untraced)
+            self._services.tracer.recorded(self._claim.run, untraced)
         held_back, self._held_back = self._held_back, []
         for flash in held_back:
             self._show(flash)
 
     def keep(self) -> None:
         """Keep the fold for the thread's next turn: to be called when this one has ended. Nothing is noted any more."""
-        hand = self._hand
-        if hand.seq != hand.flushed_seq:
+        writer = self._writer
+        if writer.seq != writer.flushed_seq:
             return
         folded = replace(
             self._begun_from,
-            head_seq=hand.seq,
-            head_digest=hand.digest,
+            head_seq=writer.seq,
+            head_digest=writer.digest,
             lineage=self._lineage,
             state=self.state,
-            byte_count=self._begun_from.byte_count + hand.byte_count,
+            byte_count=self._begun_from.byte_count + writer.byte_count,
         )
-        self._desk.journal.folds.keep(self._claim.thread.number, folded)
+        self._services.journal.fold_cache.keep(self._claim.thread.number, folded)
 
     def delta(self, text: str, message_id: str) -> None:
         """Show a piece of a reply to the readers; the reply's entry keeps where it was cut."""
@@ -158,7 +158,7 @@ class TurnJournal:
     def _flash(self, kind: Any, data: Any, message_id: str | None) -> None:
         self._flash_ordinal += 1
         flash = Flash(
-            after_seq=self._hand.seq, ordinal=self._flash_ordinal, kind=kind, data=data, message_id=message_id
+            after_seq=self._writer.seq, ordinal=self._flash_ordinal, kind=kind, data=data, message_id=message_id
         )
         self._show(flash)
 
@@ -168,14 +168,14 @@ class TurnJournal:
         if flash.after_seq > self._durable_seq:
             self._held_back.append(flash)
         else:
-            self._desk.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
+            self._services.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
 
-    def _move(self, ending: Ending | None) -> Move | None:
+    def _move(self, ending: RunOutcome | None) -> RunChanges | None:
         if not (
             ending or self._opened or self._folded or self._superseded or self._tasks or self._fork or self._begins
         ):
             return None
-        return Move(
+        return RunChanges(
             ending=ending,
             execution_id=self.state.execution.execution_id if self.state.execution else None,
             begins=self._begins,

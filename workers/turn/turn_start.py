@@ -19,25 +19,25 @@ from threadmark.state import (
 )
 from threadmark.state import Wait as AnsweredWait
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.turn.calls import close_calls
 from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["begin", "fold_answers", "fork_at"]
 
 
-async def begin(desk: Desk, claim: Claim, agent: ChatAgent) -> TurnJournal:
+async def begin(services: Services, claim: Claim, agent: ChatAgent) -> TurnJournal:
     """Fold the journal (one query, or none), and note what starts the run, or the turn, or both."""
-    async with desk.replays:
-        folded = await desk.journal.fold(claim.thread)
-    journal = TurnJournal(desk, claim, folded)
-    if desk.tracer is not None and claim.was_orphan:
+    async with services.replays:
+        folded = await services.journal.fold(claim.thread)
+    journal = TurnJournal(services, claim, folded)
+    if services.tracer is not None and claim.was_orphan:
         # The dead may have taken along what was on disk and not sent yet.
-        entries = await desk.journal.read(claim.thread.number, after_seq=journal.first_seq - 1)
-        desk.tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
-    if not journal.outline.has_started(claim.run.number):
-        await _start(desk, journal, claim, agent)
-    journal.note(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
+        entries = await services.journal.read(claim.thread.number, after_seq=journal.first_seq - 1)
+        services.tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
+    if not journal.run_index.has_started(claim.run.number):
+        await _start(services, journal, claim, agent)
+    journal.stage(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
     fold_answers(journal, claim.answers)
     return journal
 
@@ -49,7 +49,7 @@ def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> Non
         if call is None or call.wait_id != wait.wait_id or not call.wait_open:
             journal.read_away(wait.wait_id)
             continue
-        journal.note(
+        journal.stage(
             WaitAnswered(
                 wait_id=wait.wait_id,
                 step_key=wait.step_key,
@@ -60,10 +60,10 @@ def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> Non
         )
 
 
-async def fork_at(desk: Desk, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
+async def fork_at(services: Services, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
     """The fork that leaves after the entry at `seq` (0: before the first), and the state there."""
-    entries = await desk.journal.read(claim.thread.number)
-    leaves = await desk.journal.read_leaves(claim.thread.number)
+    entries = await services.journal.read(claim.thread.number)
+    leaves = await services.journal.read_leaves(claim.thread.number)
     parent = next((each.branch for each in entries if each.seq == seq), 0)
     new_branch = 1 + max(leaves, default=0)
     lineage = fork_lineage(leaves, Stretch(parent, seq), new_branch)
@@ -71,10 +71,10 @@ async def fork_at(desk: Desk, claim: Claim, seq: int) -> tuple[Fork, ThreadState
     return fork, fold(visible(entries, lineage))
 
 
-async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
+async def _start(services: Services, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
     run, request, left = claim.run, claim.run.request, journal.state
     if request.from_seq is not None:
-        journal.fork(*await fork_at(desk, claim, request.from_seq))
+        journal.fork(*await fork_at(services, claim, request.from_seq))
     execution_id = _execution_id(claim, journal)
     if execution_id != run.execution_id:
         journal.begin_execution(execution_id)
@@ -83,8 +83,8 @@ async def _start(desk: Desk, journal: TurnJournal, claim: Claim, agent: ChatAgen
             journal.leave(str(call.wait_id))
     if request.messages:
         for entry in close_calls(journal.state, _execution(journal, claim), "the conversation went on without it"):
-            journal.note(entry)
-    journal.note(
+            journal.stage(entry)
+    journal.stage(
         RunStarted(
             run_id=run.run_id,
             execution_id=execution_id,
@@ -103,9 +103,9 @@ def _execution_id(claim: Claim, journal: TurnJournal) -> ExecutionId:
     It did steps on a branch that was left (a fork, a rollback), or another execution came after it: its keys are taken,
     and whoever knows them outside would take the new steps for repetitions.
     """
-    run, execution_id, outline = claim.run, claim.run.execution_id, journal.outline
-    is_whole = outline.is_whole(execution_id, claim.thread.lineage)
-    if not outline.has_begun(execution_id) or (is_whole and _is_at(journal.state, execution_id)):
+    run, execution_id, run_index = claim.run, claim.run.execution_id, journal.run_index
+    is_whole = run_index.is_whole(execution_id, claim.thread.lineage)
+    if not run_index.has_begun(execution_id) or (is_whole and _is_at(journal.state, execution_id)):
         return execution_id
     return ExecutionId(run.run_id)
 

@@ -176,7 +176,7 @@ async def redrive(data: JSONBody[Redrive], resources: dependencies.Resources) ->
     run, served = await resources.database.write(
         lambda connection: (state.redrive(connection, wanted, now_us), state.served_routes(connection))
     )
-    resources.wired.doorbell.ring(run.run_id, run.attempts + 1)
+    resources.wired.notifier.notify(run.run_id, run.attempts + 1)
     return run_to_wire(run, served)
 
 

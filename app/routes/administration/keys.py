@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import ApiKey, Scope, key_store, needs
 from threadmark.app.access.gate import Forbidden
-from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX, Issued, KeyWish, issue, revoke
+from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX, Issued, KeyRequest, issue, revoke
 from threadmark.app.access.key import TENANT_PATTERN
 from threadmark.app.listing.cursors import Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
@@ -45,9 +45,9 @@ class NewKey(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     replaces: str | None = None
     overlap_s: Annotated[int, Meta(ge=0, le=OVERLAP_S_MAX)] = OVERLAP_S
 
-    def wish(self) -> KeyWish:
+    def spec(self) -> KeyRequest:
         """What is wished, in the words of access."""
-        return KeyWish(
+        return KeyRequest(
             label=self.label,
             scopes=None if self.scopes is None else frozenset(map(Scope, self.scopes)),
             tenant_id=self.tenant_id,
@@ -98,7 +98,7 @@ class KeyPage(msgspec.Struct, kw_only=True):
 async def list_keys(
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     tenant: TenantQuery = None,
@@ -108,21 +108,21 @@ async def list_keys(
     if tenant_id != caller.tenant_id and not caller.may(Scope.OPERATOR):
         raise Forbidden("only an operator lists the keys of another tenant")
     listing = Listing(caller.tenant_id, "admin/keys", {"tenant_id": tenant_id})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
     found = await resources.database.read(
         partial(
             key_store.list_keys,
             tenant_id=tenant_id,
             count_max=limit + 1,
-            beside=None if place is None else int(place.position[0]),
-            is_backward=place is not None and place.is_backward,
+            around=None if place is None else int(place.position[0]),
+            backward=place is not None and place.backward,
         )
     )
     page = cut(found, limit, place, lambda key: (key.number,))
     return KeyPage(
         items=[ShownKey.of(key) for key in page.rows],
-        next=None if page.next is None else sealer.seal(page.next, listing),
-        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        next=None if page.next is None else signer.sign(page.next, listing),
+        previous=None if page.previous is None else signer.sign(page.previous, listing),
     )
 
 
@@ -145,7 +145,7 @@ async def create_key(
     def unit(connection: Connection) -> Issued | Reply:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=to_us(now))) is not None:
             return reply
-        issued = issue(connection, caller, data.wish(), now)
+        issued = issue(connection, caller, data.spec(), now)
         record(connection, caller.tenant_id, receipt, issued)
         return issued
 

@@ -83,7 +83,7 @@ class TaskPage(msgspec.Struct, kw_only=True):
 async def list_all_tasks(
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     tenant: TenantQuery = None,
@@ -92,7 +92,7 @@ async def list_all_tasks(
 ) -> TaskPage:
     """Background tasks, newest first."""
     listing = Listing(caller.tenant_id, "admin/tasks", {"tenant_id": tenant, "kind": kind, "status": status})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
     found = await resources.database.read(
         partial(
             list_tasks,
@@ -100,15 +100,15 @@ async def list_all_tasks(
             kind=kind,
             status=status,
             count_max=limit + 1,
-            beside=None if place is None else int(place.position[0]),
-            is_backward=place is not None and place.is_backward,
+            around=None if place is None else int(place.position[0]),
+            backward=place is not None and place.backward,
         )
     )
     page = cut(found, limit, place, lambda task: (task.number,))
     return TaskPage(
         items=[ShownTask.of(task) for task in page.rows],
-        next=None if page.next is None else sealer.seal(page.next, listing),
-        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        next=None if page.next is None else signer.sign(page.next, listing),
+        previous=None if page.previous is None else signer.sign(page.previous, listing),
     )
 
 
@@ -124,7 +124,7 @@ async def retry(task_id: FromPath[str], resources: dependencies.Resources) -> Sh
     """Have a failed or cancelled task done after all, at once."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(retry_task, task_id=wanted))
-    resources.wired.doorbell.ring_task(task.task_id, task.attempts + 1)
+    resources.wired.notifier.notify_task(task.task_id, task.attempts + 1)
     return ShownTask.of(task)
 
 
@@ -133,7 +133,7 @@ async def cancel(task_id: FromPath[str], resources: dependencies.Resources) -> S
     """End a task; a worker that is at it stops within a sweep, and what it ends with is refused."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(cancel_task, task_id=wanted))
-    resources.wired.doorbell.notice([task.task_id])
+    resources.wired.notifier.notice([task.task_id])
     return ShownTask.of(task)
 
 

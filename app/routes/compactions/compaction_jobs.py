@@ -74,7 +74,9 @@ async def create_job(
         policy = policy_asked_for(connection, caller.tenant_id, data.policy)
         caps = {"$.cost_max": data.cost_max, "$.policy.cost_max": policy.cost_picos_max}
         check_money(resources, data.summariser, caps)
-        has_purse = SummariserKind(data.summariser) is SummariserKind.MODEL and resources.wired.desk.price is not None
+        has_purse = (
+            SummariserKind(data.summariser) is SummariserKind.MODEL and resources.wired.services.price is not None
+        )
         payload = data.payload(f"key:{caller.key_id}", policy, has_purse=has_purse)
         new = NewTask(
             tenant_id=caller.tenant_id, kind=COMPACT_MANY, key=new_id(now_us), payload=msgspec.to_builtins(payload)
@@ -88,7 +90,7 @@ async def create_job(
     made = await resources.database.write(unit)
     if isinstance(made, Reply):
         return replay(made)
-    resources.wired.doorbell.ring_task(made.task_id, made.attempts + 1)
+    resources.wired.notifier.notify_task(made.task_id, made.attempts + 1)
     return json_answer(ShownJob.of(made), status_code=202)
 
 
@@ -96,28 +98,28 @@ async def create_job(
 async def list_jobs(
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> JobPage:
     """The tenant's jobs, newest first."""
     listing = Listing(caller.tenant_id, "compaction-jobs", {})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
     found = await resources.database.read(
         partial(
             list_tasks,
             tenant_id=caller.tenant_id,
             kind=COMPACT_MANY,
             count_max=limit + 1,
-            beside=None if place is None else int(place.position[0]),
-            is_backward=place is not None and place.is_backward,
+            around=None if place is None else int(place.position[0]),
+            backward=place is not None and place.backward,
         )
     )
     page = cut(found, limit, place, lambda task: (task.number,))
     return JobPage(
         items=[ShownJob.of(task) for task in page.rows],
-        next=None if page.next is None else sealer.seal(page.next, listing),
-        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        next=None if page.next is None else signer.sign(page.next, listing),
+        previous=None if page.previous is None else signer.sign(page.previous, listing),
     )
 
 
@@ -132,14 +134,14 @@ async def list_job_threads(
     job_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> JobThreads:
     """The compactions of the job, one for each thread it came to; those of a dry run are what it found."""
     job = await _job(resources, caller, job_id)
     listing = Listing(caller.tenant_id, "compaction-job-threads", {"job_id": job.task_id})
-    after = "" if cursor is None else str(sealer.open(cursor, listing).position[0])
+    after = "" if cursor is None else str(signer.verify(cursor, listing).position[0])
     payload = msgspec.convert(job.payload, JobPayload)
     if payload.dry_run:
         seen = await service_of(resources).compactions.outlooks(job.task_id, after_id=after, count_max=limit + 1)
@@ -153,7 +155,7 @@ async def list_job_threads(
         end = seen[limit - 1].thread_id if len(seen) > limit else None
         return JobThreads(
             items=[outlook_to_wire(each, order) for each in seen[:limit]],
-            next=None if end is None else sealer.seal(Cursor((end,)), listing),
+            next=None if end is None else signer.sign(Cursor((end,)), listing),
         )
     found = await service_of(resources).compactions.keyed(
         caller.tenant_id, key_prefix(job.task_id), after_key=after, count_max=limit + 1
@@ -161,7 +163,7 @@ async def list_job_threads(
     last = found[limit - 1].key if len(found) > limit else None
     return JobThreads(
         items=[ShownCompaction.of(each, await thread_id_of(resources, each.thread)) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 
@@ -186,7 +188,7 @@ async def pause_job(job_id: FromPath[str], caller: dependencies.Caller, resource
 async def resume_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
     """Have a paused job go on where it stopped."""
     shown = await _change(resources, caller, job_id, resume_task)
-    resources.wired.doorbell.ring_task(shown.job_id, shown.attempts + 1)
+    resources.wired.notifier.notify_task(shown.job_id, shown.attempts + 1)
     return shown
 
 
@@ -221,7 +223,7 @@ async def _change(
         return change(connection, wanted)
 
     task = await resources.database.write(unit)
-    resources.wired.doorbell.notice([task.task_id])
+    resources.wired.notifier.notice([task.task_id])
     return ShownJob.of(task)
 
 

@@ -49,18 +49,18 @@ class VersionPage(Struct):
 async def list_policies(
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> PolicyPage:
     """The tenant's policies in the order of their names."""
     listing = Listing(caller.tenant_id, "compaction-policies", {})
-    after = "" if cursor is None else str(sealer.open(cursor, listing).position[0])
+    after = "" if cursor is None else str(signer.verify(cursor, listing).position[0])
     found = await service_of(resources).policies.of_tenant(caller.tenant_id, after_name=after, count_max=limit + 1)
     last = found[limit - 1].name if len(found) > limit else None
     return PolicyPage(
         items=[ShownPolicy.of(each) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 
@@ -77,18 +77,18 @@ async def list_policy_versions(
     name: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> VersionPage:
     """Every version of the name, newest first; those in which it was given up have no policy."""
     listing = Listing(caller.tenant_id, "compaction-policy-versions", {"name": name})
-    below = None if cursor is None else int(sealer.open(cursor, listing).position[0])
+    below = None if cursor is None else int(signer.verify(cursor, listing).position[0])
     found = await service_of(resources).policies.versions(caller.tenant_id, name, below=below, count_max=limit + 1)
     last = found[limit - 1].version if len(found) > limit else None
     return VersionPage(
         items=[ShownVersion.of(each) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 

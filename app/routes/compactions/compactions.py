@@ -88,21 +88,21 @@ async def list_compactions(
     thread_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> CompactionPage:
     """The compactions of the thread, newest first, whatever came of them."""
     wanted = uuid_of("thread", thread_id)
     listing = Listing(caller.tenant_id, "compactions", {"thread_id": wanted})
-    before = None if cursor is None else str(sealer.open(cursor, listing).position[0])
+    before = None if cursor is None else str(signer.verify(cursor, listing).position[0])
     found = await service_of(resources).compactions.of_thread(
         caller.tenant_id, wanted, count_max=limit + 1, before_id=before
     )
     last = found[limit - 1].compaction_id if len(found) > limit else None
     return CompactionPage(
         items=[ShownCompaction.of(each, wanted) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 

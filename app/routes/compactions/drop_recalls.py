@@ -33,20 +33,20 @@ async def list_drop_recalls(
     thread_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> DropRecallPage:
     """Which drops of the thread were asked for again, when, how and by whom. A recall goes with its drop's source."""
     wanted = uuid_of("thread", thread_id)
     listing = Listing(caller.tenant_id, "drop-recalls", {"thread_id": wanted})
-    position = None if cursor is None else sealer.open(cursor, listing).position
+    position = None if cursor is None else signer.verify(cursor, listing).position
     before = None if position is None else (int(position[0]), str(position[1]))
     found = await service_of(resources).recalls.of_thread(caller.tenant_id, wanted, before=before, count_max=limit + 1)
     last = found[limit - 1] if len(found) > limit else None
     return DropRecallPage(
         items=[ShownRecall.of(each) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last.at_us, last.key)), listing),
+        next=None if last is None else signer.sign(Cursor((last.at_us, last.key)), listing),
     )
 
 

@@ -79,7 +79,7 @@ async def list_drops(
     compaction_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     status: Statuses = None,
@@ -106,12 +106,12 @@ async def list_drops(
         to_seq=to_seq,
     )
     listing = Listing(caller.tenant_id, "drops", {"compaction_id": wanted, "chosen": _filters(chosen)})
-    after = -1 if cursor is None else int(sealer.open(cursor, listing).position[0])
+    after = -1 if cursor is None else int(signer.verify(cursor, listing).position[0])
     found = await service_of(resources).drops.page(caller.tenant_id, wanted, chosen, after=after, count_max=limit + 1)
     last = found[limit - 1].number if len(found) > limit else None
     return DropPage(
         items=[ShownDrop.of(each) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 

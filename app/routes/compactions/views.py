@@ -56,19 +56,19 @@ async def list_views(
     thread_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> ViewList:
     """The thread's views, newest first."""
     wanted = uuid_of("thread", thread_id)
     listing = Listing(caller.tenant_id, "views", {"thread_id": wanted})
-    below = None if cursor is None else int(sealer.open(cursor, listing).position[0])
+    below = None if cursor is None else int(signer.verify(cursor, listing).position[0])
     found = await service_of(resources).views.of_thread(caller.tenant_id, wanted, limit + 1, below=below)
     last = found[limit - 1].view.version if len(found) > limit else None
     return ViewList(
         items=[ViewHead.of(each, wanted) for each in found[:limit]],
-        next=None if last is None else sealer.seal(Cursor((last,)), listing),
+        next=None if last is None else signer.sign(Cursor((last,)), listing),
     )
 
 
@@ -86,9 +86,9 @@ async def expand_segment(
     data: JSONBody[Expansion | None] = None,
 ) -> Response[bytes]:
     """The entries that a summary of the thread stands for, word for word. Nothing changes: the view stays as it is."""
-    wanted, wish = uuid_of("thread", thread_id), data or Expansion()
+    wanted, spec = uuid_of("thread", thread_id), data or Expansion()
     found = await service_of(resources).segments.expand(
-        caller.tenant_id, wanted, segment_id, budget_tokens=wish.budget_tokens, from_seq=wish.from_seq
+        caller.tenant_id, wanted, segment_id, budget_tokens=spec.budget_tokens, from_seq=spec.from_seq
     )
     return json_answer(ShownExpansion.of(found, wanted))
 

@@ -120,7 +120,7 @@ async def cancel_run(
         return found
 
     run = await resources.database.write(unit)
-    resources.wired.doorbell.notice((wanted,))
+    resources.wired.notifier.notice((wanted,))
     if not wait:
         return Response(b"", status_code=202)
     return Reader(resources=resources, keys=keys, caller=caller, run=run).result(_nothing)
@@ -145,7 +145,7 @@ async def cancel_runs_in_bulk(
     )
     of_thread = None if data.thread_id is None else uuid_of("thread", data.thread_id)
     cancelled = await cancel_everywhere(resources, caller, cancellation, of_thread)
-    resources.wired.doorbell.notice(cancelled)
+    resources.wired.notifier.notice(cancelled)
 
 
 async def _nothing() -> bytes:

@@ -13,9 +13,9 @@ from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
 from threadmark.app.requests.request import BodyRefused
 from threadmark.app.routes.conversations.runs import EVENTS, OUTCOME, SHOWN
-from threadmark.app.runs.run_admission import announce, offer_of
+from threadmark.app.runs.run_admission import announce, submission_of
 from threadmark.app.runs.run_starter import Starter
-from threadmark.app.wire.conversations.run_request import StatelessRunBody, read_wish
+from threadmark.app.wire.conversations.run_request import StatelessRunBody, read_run_spec
 from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
 from threadmark.state import Acceptance, Reply, accept, new_id, served_routes
 from threadmark.state.threads.receipts import look_up, record
@@ -81,8 +81,8 @@ async def create_batch(
     wired, now_us = resources.wired, resources.wired.now_us()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
     offers = [
-        offer_of(
-            read_wish(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us, trace_parent
+        submission_of(
+            read_run_spec(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us, trace_parent
         )
         for each in data
     ]
@@ -90,7 +90,7 @@ async def create_batch(
     def unit(connection: Connection) -> tuple[Reply | bytes, list[Acceptance]]:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply, []
-        made = [accept(connection, offer, now_us) for offer in offers]
+        made = [accept(connection, submission, now_us) for submission in offers]
         served = served_routes(connection)
         body = msgspec.json.encode([run_to_wire(each.run, served) for each in made if each.run is not None])
         record(connection, caller.tenant_id, receipt, body)

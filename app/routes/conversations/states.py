@@ -19,7 +19,7 @@ from threadmark.app.requests.answers import once
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request import BodyRefused
 from threadmark.app.resources import Resources
-from threadmark.app.runs.state_update import Wish, update_thread
+from threadmark.app.runs.state_update import UpdateSpec, update_thread
 from threadmark.app.runs.thread_state import Question, at_checkpoint, history
 from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
 from threadmark.app.wire.conversations.checkpoint_schema import (
@@ -151,7 +151,7 @@ async def update_state(
 ) -> Response[bytes]:
     """Write messages into the thread from outside, while no run moves it."""
     wanted, now_us = uuid_of("thread", thread_id), resources.wired.now_us()
-    wish = Wish(
+    spec = UpdateSpec(
         revision=_revision_of(data.values),
         as_node=data.as_node,
         checkpoint_id=_checkpoint_of(data, wanted),
@@ -162,7 +162,7 @@ async def update_state(
     def unit(connection: Connection) -> Reply | bytes:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply
-        made = update_thread(connection, resources.wired.journal.folds, caller.tenant_id, wanted, wish, now_us)
+        made = update_thread(connection, resources.wired.journal.fold_cache, caller.tenant_id, wanted, spec, now_us)
         body = _updated(wanted, checkpoint_id_of(wanted, made.branch, made.seq, made.at_us))
         record(connection, caller.tenant_id, receipt, body)
         return body
@@ -206,7 +206,7 @@ async def _state_at(
     resources: Resources, tenant_id: str, thread_id: str, place: str | None, select: list[StateField] | None
 ) -> Response[bytes]:
     def unit(connection: Connection) -> bytes:
-        moment = at_checkpoint(connection, resources.wired.journal.folds, tenant_id, thread_id, place)
+        moment = at_checkpoint(connection, resources.wired.journal.fold_cache, tenant_id, thread_id, place)
         state = EMPTY if moment is None else state_to_wire(thread_id, moment)
         return msgspec.json.encode(chosen(state, select))
 
@@ -244,10 +244,10 @@ def _revision_of(values: dict[str, Any] | None) -> Revision:
 
 def _checkpoint_of(data: NewState, thread_id: str) -> str | None:
     inside = checkpoint_id_in(data.checkpoint, thread_id, "$.checkpoint")
-    beside = None if data.checkpoint_id is None else uuid_of("checkpoint", data.checkpoint_id)
-    if inside is not None and beside is not None and inside != beside:
+    around = None if data.checkpoint_id is None else uuid_of("checkpoint", data.checkpoint_id)
+    if inside is not None and around is not None and inside != around:
         raise BodyRefused("$.checkpoint_id", "and checkpoint name different checkpoints")
-    return beside if inside is None else inside
+    return around if inside is None else inside
 
 
 def _updated(thread_id: str, checkpoint_id: str) -> bytes:

@@ -73,14 +73,14 @@ async def list_steps(
     run_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE_MAX,
     cursor: CursorText = None,
 ) -> StepPage:
     """Every model call and tool call of the run's execution: attempts, who made them, tokens paid and saved."""
     wanted = uuid_of("run", run_id)
     listing = Listing(caller.tenant_id, "steps", {"run_id": wanted})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
     run, told = await resources.database.read(lambda connection: _told(connection, resources, caller.tenant_id, wanted))
     rows = list(enumerate(told.steps))
     page = cut(beyond(rows, limit, place, _place_of), limit, place, _place_of)
@@ -91,8 +91,8 @@ async def list_steps(
         thread_id=run.thread_id,
         execution_id=run.execution_id,
         items=[step_to_wire(step, run.execution_id, model) for _, step in page.rows],
-        next=None if page.next is None else sealer.seal(page.next, listing),
-        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        next=None if page.next is None else signer.sign(page.next, listing),
+        previous=None if page.previous is None else signer.sign(page.previous, listing),
         totals=StepTotals(
             step_count=len(told.steps),
             attempt_count=sum(len(step.attempts) for step in told.steps),
@@ -138,7 +138,7 @@ async def resolve_step(
 
     made, pending = await resources.database.write(unit)
     for each in pending:
-        resources.wired.doorbell.ring(each.run_id, each.attempts + 1)
+        resources.wired.notifier.notify(each.run_id, each.attempts + 1)
     return once(made)
 
 
@@ -158,7 +158,7 @@ async def _ask(
     if wait is None or agent is None:
         return None, None
     attempt = 1 if step is None else max(step.attempts, default=1)
-    return wait.wait_id, await verify_step(resources.wired.desk, agent, run, wait, attempt)
+    return wait.wait_id, await verify_step(resources.wired.services, agent, run, wait, attempt)
 
 
 def _told(connection: Connection, resources: Resources, tenant_id: str, run_id: str) -> tuple[Run, Steps]:

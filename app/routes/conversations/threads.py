@@ -62,16 +62,16 @@ async def create_thread(
     data: JSONBody[NewThread | None] = None,
 ) -> Response[bytes]:
     """Make a thread. One that exists is 409, or with `if_exists: do_nothing` the answer."""
-    wish = data or NewThread()
-    thread_id = None if wish.thread_id is None else uuid_of("thread", wish.thread_id)
+    spec = data or NewThread()
+    thread_id = None if spec.thread_id is None else uuid_of("thread", spec.thread_id)
 
     def unit(connection: Connection) -> Thread | Reply:
         return open_thread(
             connection,
             tenant_id=caller.tenant_id,
             thread_id=thread_id,
-            metadata=wish.metadata or {},
-            keep_existing=wish.if_exists == "do_nothing",
+            metadata=spec.metadata or {},
+            keep_existing=spec.if_exists == "do_nothing",
             receipt=None if request_key is None else request_key.receipt(partial(_made, resources, connection)),
             now_us=resources.wired.now_us(),
         )
@@ -127,14 +127,14 @@ async def remove_thread(
         return tuple(run.run_id for run in running)
 
     stopped = await resources.database.write(unit)
-    resources.wired.doorbell.notice(stopped)
+    resources.wired.notifier.notice(stopped)
 
 
 @post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
 async def find_threads(
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     data: JSONBody[ThreadSearch | None] = None,
 ) -> Response[bytes]:
     """Threads, latest first unless told otherwise.
@@ -148,7 +148,7 @@ async def find_threads(
     wanted, sort_by, descending = search.filter(), search.sort_by or "created_at", search.sort_order != "asc"
     filters = {"metadata": search.metadata, "status": search.status, "ids": search.ids}
     listing = Listing(caller.tenant_id, "threads", {**filters, "sort_by": sort_by, "descending": descending})
-    place = None if search.cursor is None else sealer.open(search.cursor, listing)
+    place = None if search.cursor is None else signer.verify(search.cursor, listing)
     with_values = search.select is None or not {"values", "interrupts"}.isdisjoint(search.select)
 
     def unit(connection: Connection) -> tuple[int, bool, Page[Thread], bytes]:
@@ -157,10 +157,10 @@ async def find_threads(
             caller.tenant_id,
             wanted,
             sort_by=sort_by,
-            descending=descending != (place is not None and place.is_backward),
+            descending=descending != (place is not None and place.backward),
             limit=search.limit + 1,
             offset=search.offset,
-            beside=None if place is None else (place.position[0], int(place.position[1])),
+            around=None if place is None else (place.position[0], int(place.position[1])),
         )
         page = cut(found, search.limit, place, lambda thread: sort_key(thread, sort_by))
         shown = (
@@ -175,9 +175,9 @@ async def find_threads(
     if place is None and has_more:
         headers["x-pagination-next"] = str(search.offset + search.limit)
     if page.next is not None:
-        headers["x-pagination-next-cursor"] = sealer.seal(page.next, listing)
+        headers["x-pagination-next-cursor"] = signer.sign(page.next, listing)
     if page.previous is not None:
-        headers["x-pagination-previous-cursor"] = sealer.seal(page.previous, listing)
+        headers["x-pagination-previous-cursor"] = signer.sign(page.previous, listing)
     return Response(body, status_code=200, media_type=MEDIA_TYPE, headers=headers)
 
 
@@ -225,7 +225,7 @@ def _shown(resources: Resources, connection: Connection, tenant_id: str, thread_
 
 
 def _thread_shown(resources: Resources, connection: Connection, thread: Thread, *, keep: bool = True) -> ShownThread:
-    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.folds, keep=keep).moment)
+    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.fold_cache, keep=keep).moment)
 
 
 ROUTES = [

@@ -21,18 +21,18 @@ from threadmark.app.wire.conversations.wait_schema import ShownWait, wait_to_wir
 from threadmark.state import (
     Acceptance,
     Answer,
-    Offer,
     Reply,
     Run,
     RunRequest,
     RunStatus,
+    RunSubmission,
     Wait,
     answer_wait,
     get_thread,
     get_wait,
     list_runs,
     list_waits,
-    numbered_run,
+    run_by_number,
     run_names,
     to_us,
 )
@@ -74,7 +74,7 @@ async def list_thread_waits(
     thread_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     status: Status = None,
@@ -82,7 +82,7 @@ async def list_thread_waits(
     """The questions that runs of the thread have put to people: what was shown, who answered, and when."""
     wanted = uuid_of("thread", thread_id)
     listing = Listing(caller.tenant_id, "waits", {"thread_id": wanted, "status": status})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
 
     def unit(connection: Connection) -> tuple[list[Wait], dict[int, Any]]:
         thread = get_thread(connection, caller.tenant_id, wanted)
@@ -92,8 +92,8 @@ async def list_thread_waits(
     page = cut(beyond(waits, limit, place, _place_of), limit, place, _place_of)
     return WaitPage(
         items=[wait_to_wire(wait, names) for wait in page.rows],
-        next=_sealed(page.next, sealer, listing),
-        previous=_sealed(page.previous, sealer, listing),
+        next=_sealed(page.next, signer, listing),
+        previous=_sealed(page.previous, signer, listing),
     )
 
 
@@ -120,7 +120,7 @@ async def answer(
             wait_id=wanted,
             value=value,
             actor=f"key:{caller.key_id}",
-            offer=_offer(connection, asked, caller, request_key, trace_parent),
+            submission=_submission(connection, asked, caller, request_key, trace_parent),
         )
         made = answer_wait(connection, caller.tenant_id, answered, resources.wired.now_us())
         if made.run is None:
@@ -130,18 +130,18 @@ async def answer(
 
     made, continuing, running = await resources.database.write(unit)
     # A run that moves the thread now folds the answer in at once.
-    resources.wired.doorbell.notice(running)
+    resources.wired.notifier.notice(running)
     if continuing is not None:
-        resources.wired.doorbell.ring(continuing.run_id, continuing.attempts + 1)
+        resources.wired.notifier.notify(continuing.run_id, continuing.attempts + 1)
     return once(made)
 
 
-def _offer(
+def _submission(
     connection: Connection, asked: Wait, caller: Caller, request_key: RequestKey | None, trace_parent: str | None
-) -> Offer:
+) -> RunSubmission:
     """The run that goes on: of the assistant, and on the route, of the run that asked."""
-    before = numbered_run(connection, asked.run)
-    return Offer(
+    before = run_by_number(connection, asked.run)
+    return RunSubmission(
         tenant_id=caller.tenant_id,
         thread_id=asked.thread_id,
         assistant=before.assistant,
@@ -168,8 +168,8 @@ def _place_of(wait: Wait) -> tuple[int | str, ...]:
     return to_us(wait.opened_at), wait.wait_id
 
 
-def _sealed(cursor: Cursor | None, sealer: dependencies.Sealer, listing: Listing) -> str | None:
-    return None if cursor is None else sealer.seal(cursor, listing)
+def _sealed(cursor: Cursor | None, signer: dependencies.CursorSigner, listing: Listing) -> str | None:
+    return None if cursor is None else signer.sign(cursor, listing)
 
 
 ROUTES = [list_thread_waits, answer]

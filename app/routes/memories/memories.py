@@ -94,7 +94,7 @@ async def list_memories(
     namespace: NamespaceText,
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
     include: Which_ = Which.CURRENT,
@@ -121,7 +121,7 @@ async def list_memories(
     listing = Listing(
         caller.tenant_id, "memories", {**wanted, "namespace": list(scope.namespace), "include": include.value}
     )
-    after = 0 if cursor is None else int(sealer.open(cursor, listing).position[0])
+    after = 0 if cursor is None else int(signer.verify(cursor, listing).position[0])
     found = await resources.wired.recollection.list(
         scope=scope, given=parse_filter(wanted or None), after=after, count_max=limit + 1, which=include
     )
@@ -129,7 +129,7 @@ async def list_memories(
     following = Cursor((page[-1][0],)) if len(found) > limit else None
     return MemoryPage(
         items=[memory_to_wire(held) for _, held in page],
-        next=None if following is None else sealer.seal(following, listing),
+        next=None if following is None else signer.sign(following, listing),
     )
 
 

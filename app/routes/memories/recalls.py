@@ -9,7 +9,7 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
-from threadmark.app.listing.cursors import Listing, Sealer
+from threadmark.app.listing.cursors import CursorSigner, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.path_ids import uuid_of
@@ -25,7 +25,7 @@ from threadmark.state import (
     read_leaves,
     visible,
 )
-from threadmark.workers.turn.recall_history import ToldRecall, recalls_of
+from threadmark.workers.turn.recall_history import RecallRecord, recalls_of
 
 __all__ = ["ROUTES", "RecallPage", "ShownRecall"]
 
@@ -68,12 +68,12 @@ async def list_recalls(
     run_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> RecallPage:
     """What the run knew from memory, and why: from its journal, also after a retraction or an erasure."""
-    return await _page(caller.tenant_id, uuid_of("run", run_id), None, resources, sealer, limit, cursor)
+    return await _page(caller.tenant_id, uuid_of("run", run_id), None, resources, signer, limit, cursor)
 
 
 @get("/threads/{thread_id:str}/runs/{run_id:str}/recalls", opt=needs(Scope.READ))
@@ -82,13 +82,13 @@ async def list_thread_recalls(
     run_id: FromPath[str],
     caller: dependencies.Caller,
     resources: dependencies.Resources,
-    sealer: dependencies.Sealer,
+    signer: dependencies.CursorSigner,
     limit: PageSize = PAGE_SIZE,
     cursor: CursorText = None,
 ) -> RecallPage:
     """The same, for a run of this thread."""
     of_thread = uuid_of("thread", thread_id)
-    return await _page(caller.tenant_id, uuid_of("run", run_id), of_thread, resources, sealer, limit, cursor)
+    return await _page(caller.tenant_id, uuid_of("run", run_id), of_thread, resources, signer, limit, cursor)
 
 
 async def _page(
@@ -96,24 +96,24 @@ async def _page(
     run_id: str,
     thread_id: str | None,
     resources: Resources,
-    sealer: Sealer,
+    signer: CursorSigner,
     limit: int,
     cursor: str | None,
 ) -> RecallPage:
     listing = Listing(tenant_id, "recalls", {"run_id": run_id})
-    place = None if cursor is None else sealer.open(cursor, listing)
+    place = None if cursor is None else signer.verify(cursor, listing)
     run, told = await resources.database.read(lambda connection: _told(connection, tenant_id, run_id, thread_id))
     page = cut(beyond(told, limit, place, _place_of), limit, place, _place_of)
     return RecallPage(
         run_id=run.run_id,
         thread_id=run.thread_id,
         items=[_shown(each) for each in page.rows],
-        next=None if page.next is None else sealer.seal(page.next, listing),
-        previous=None if page.previous is None else sealer.seal(page.previous, listing),
+        next=None if page.next is None else signer.sign(page.next, listing),
+        previous=None if page.previous is None else signer.sign(page.previous, listing),
     )
 
 
-def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | None) -> tuple[Run, list[ToldRecall]]:
+def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | None) -> tuple[Run, list[RecallRecord]]:
     run = get_run(connection, tenant_id, run_id, thread_id=thread_id)
     thread = get_thread(connection, tenant_id, run.thread_id)
     entries = read_entries(connection, thread.number)
@@ -121,7 +121,7 @@ def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | 
     return run, recalls_of(visible(entries, lineage), run.execution_id)
 
 
-def _shown(told: ToldRecall) -> ShownRecall:
+def _shown(told: RecallRecord) -> ShownRecall:
     return ShownRecall(
         step_key=told.step_key,
         seq=told.seq,
@@ -139,7 +139,7 @@ def _shown(told: ToldRecall) -> ShownRecall:
     )
 
 
-def _place_of(told: ToldRecall) -> tuple[int | str, ...]:
+def _place_of(told: RecallRecord) -> tuple[int | str, ...]:
     return (told.seq,)
 
 

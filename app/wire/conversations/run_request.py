@@ -16,7 +16,7 @@ from threadmark.app.wire.conversations.message_schema import read_messages
 from threadmark.app.wire.typed_json import read_as
 from threadmark.state import Message, Multitask, names_questions
 
-__all__ = ["AFTER_S_MAX", "NODES", "RunBody", "StatelessRunBody", "Wish", "read_modes", "read_wish"]
+__all__ = ["AFTER_S_MAX", "NODES", "RunBody", "RunSpec", "StatelessRunBody", "read_modes", "read_run_spec"]
 
 #: The nodes of a chat agent's graph.
 NODES = ("model", "tools")
@@ -102,7 +102,7 @@ class RunBody(StatelessRunBody, forbid_unknown_fields=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RunSpec:
     """What a request for a run means."""
 
     assistant: str
@@ -125,7 +125,7 @@ class Wish:
     kwargs: dict[str, Any]  #: the request as it was written, for display
 
 
-def read_wish(body: StatelessRunBody, thread_id: str | None, new_id: Callable[[], str]) -> Wish:
+def read_run_spec(body: StatelessRunBody, thread_id: str | None, new_id: Callable[[], str]) -> RunSpec:
     """What the body asks for, on that thread. Raises BodyRefused, BadId; `new_id` names messages that have none."""
     _refuse_unhonoured(body, thread_id)
     config = body.config or RunConfig()
@@ -133,7 +133,7 @@ def read_wish(body: StatelessRunBody, thread_id: str | None, new_id: Callable[[]
     resume = None if body.command is None else _resume(body.command)
     if resume is not None and messages:
         raise BodyRefused("$.input", "does not go with command.resume; send the answer, then the messages")
-    return Wish(
+    return RunSpec(
         assistant=body.assistant_id,
         messages=messages,
         resumes=resume is not None,

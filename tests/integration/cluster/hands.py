@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.factories import an_offer
+from tests.support.factories import a_submission
 from tests.support.waiting import wait_until
 from threadmark.app.schema import migrate_all
 from threadmark.state import (
@@ -112,13 +112,13 @@ class Deployment:
         async with open_resources(self.settings, with_worker=True, with_readers=False) as resources:
             yield resources
 
-    async def say(self, script: str, *, ring: bool = True) -> Run:
+    async def say(self, script: str, *, notify: bool = True) -> Run:
         """Have a run accepted, and ring for it after the commit."""
-        offer = an_offer(script, tenant_id=TENANT)
-        run = (await self.api.database.write(lambda connection: accept(connection, offer, self.api.now_us()))).run
+        submission = a_submission(script, tenant_id=TENANT)
+        run = (await self.api.database.write(lambda connection: accept(connection, submission, self.api.now_us()))).run
         assert run is not None
-        if ring:
-            self.api.doorbell.ring(run.run_id, run.attempts + 1)
+        if notify:
+            self.api.notifier.notify(run.run_id, run.attempts + 1)
         return run
 
     async def cancel(self, run: Run) -> None:
@@ -128,7 +128,7 @@ class Deployment:
                 connection, run.thread, CancelAction.INTERRUPT, self.api.now_us(), run_ids=[run.run_id]
             )
         )
-        self.api.doorbell.notice(cancelled)
+        self.api.notifier.notice(cancelled)
 
     async def seen(self, run: Run) -> Run:
         """The run as it is now."""

@@ -93,7 +93,7 @@ async def test_doubled_jobs_make_one_turn(deployment: Deployment, private_redis:
     async with deployment.worker(), deployment.worker():
         await wait_until(lambda: WORLD.calls["b"] == 1, description="the second call")
         for attempt in range(1, 52):
-            deployment.api.doorbell.ring(run.run_id, attempt)
+            deployment.api.notifier.notify(run.run_id, attempt)
         await drained(private_redis)
         WORLD.released.set()
         await deployment.becomes(run, RunStatus.SUCCESS)
@@ -113,7 +113,7 @@ async def test_a_full_worker_leaves_the_rest_to_others(
         async with deployment.worker() as second:
             await wait_until(lambda: sum(WORLD.calls.values()) == 6, description="six calls")
             for run in runs:
-                deployment.api.doorbell.ring(run.run_id, 2)
+                deployment.api.notifier.notify(run.run_id, 2)
             assert first.worker is not None
             assert second.worker is not None
             await drained(private_redis)
@@ -171,7 +171,7 @@ async def test_forged_jobs_do_no_harm(deployment: Deployment, private_redis: Pri
 
 async def test_a_job_for_a_strangers_run_is_a_ring_for_it(deployment: Deployment, private_redis: PrivateRedis) -> None:
     """Whose a run is stands in the database: a job can make no tenant's run another's, only begin it."""
-    run = await deployment.say('call note {"label": "a"}', ring=False)
+    run = await deployment.say('call note {"label": "a"}', notify=False)
     with private_redis.client() as client:
         put(client, f"{run.run_id}:1", job_for(run.run_id, k={"tenant_id": "thief"}))
     async with deployment.worker():
@@ -215,8 +215,8 @@ async def test_a_ring_that_redis_refuses_is_found_by_the_sweep(
 ) -> None:
     """arq refuses an id silently while a job of that id exists, for instance a forged one that nobody takes."""
     async with deployment.worker():
-        run = await deployment.say('call note {"label": "a"}', ring=False)
+        run = await deployment.say('call note {"label": "a"}', notify=False)
         with private_redis.client() as client:
             client.set(f"arq:job:{run.run_id}:1", "taken")
-        deployment.api.doorbell.ring(run.run_id, 1)
+        deployment.api.notifier.notify(run.run_id, 1)
         await deployment.becomes(run, RunStatus.SUCCESS)

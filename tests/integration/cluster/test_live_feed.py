@@ -9,10 +9,10 @@ import pytest
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash
-from threadmark.workers.fleet.notifier import LocalDoorbell
-from threadmark.workers.redis.redis_events import Stir, encode_stirs
+from threadmark.workers.fleet.notifier import LocalNotifier
+from threadmark.workers.redis.redis_events import RunNotice, encode_notices
 from threadmark.workers.redis.redis_feed import RedisFeed
-from threadmark.workers.redis.redis_link import STIRS, Outage, flashes_key
+from threadmark.workers.redis.redis_link import RUN_NOTICES, Outage, flashes_key
 from threadmark.workers.redis.redis_publisher import FLASH_BYTES_MAX, STREAM_TTL_S
 from threadmark.workers.redis.redis_resources import RedisSide, open_side
 
@@ -39,8 +39,8 @@ async def sides(private_redis: PrivateRedis) -> AsyncIterator[Sides]:
     async with AsyncExitStack() as stack:
         turn = await stack.enter_async_context(open_side(private_redis.url))
         reader = await stack.enter_async_context(open_side(private_redis.url))
-        turn.connect(None, LocalDoorbell(None), with_readers=False)
-        reader.connect(None, LocalDoorbell(None), with_readers=True)
+        turn.connect(None, LocalNotifier(None), with_readers=False)
+        reader.connect(None, LocalNotifier(None), with_readers=True)
         yield Sides(turn, reader, private_redis)
 
 
@@ -107,13 +107,13 @@ async def test_one_that_was_overtaken_is_refused_by_redis(sides: Sides) -> None:
 async def test_what_others_write_is_passed_over(sides: Sides) -> None:
     """Wake-ups that are none, for runs of nobody, and entries that are no flashes: readers hear the true ones."""
     with sides.redis.client() as client, sides.reader.feed.watch(TENANT, RUN):
-        await wait_until(lambda: client.pubsub_numsub(STIRS)[0][1] == 1, description="the ear")
-        for message in (b"", b"[[[[", b'{"run_id": 1}', encode_stirs([Stir("", RUN, flashed=True)])):
-            client.publish(STIRS, message)
+        await wait_until(lambda: client.pubsub_numsub(RUN_NOTICES)[0][1] == 1, description="the ear")
+        for message in (b"", b"[[[[", b'{"run_id": 1}', encode_notices([RunNotice("", RUN, flashed=True)])):
+            client.publish(RUN_NOTICES, message)
         client.xadd(KEY, {"flash": "no flash"}, id="4-1")
         client.xadd(KEY, {"other": "field"}, id="4-2")
         client.xadd(KEY, {"flash": '{"kind": "delta", "data": "true"}'}, id="5-1")
-        client.publish(STIRS, encode_stirs([Stir(TENANT, RUN, flashed=True)]))
+        client.publish(RUN_NOTICES, encode_notices([RunNotice(TENANT, RUN, flashed=True)]))
         await sides.seen(sides.reader.feed, 5, 1)
 
         assert known(sides.reader.feed, 4) == []
@@ -151,7 +151,7 @@ async def test_turns_do_not_wait_for_a_redis_that_is_away(private_redis: Private
     """What waits to be published is bounded, and given up whole when it is too much."""
     private_redis.kill()
     async with open_side(private_redis.url) as side:
-        side.connect(None, LocalDoorbell(None), with_readers=False)
+        side.connect(None, LocalNotifier(None), with_readers=False)
         for ordinal in range(1, 50_000):
             side.feed.flash(TENANT, RUN, word(4, ordinal))
 

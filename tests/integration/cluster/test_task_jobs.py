@@ -11,7 +11,7 @@ from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, get_task
 from threadmark.workers.redis.redis_link import QUEUE, encode_job
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 from threadmark.workers.wiring import open_resources
 
 #: No sweep comes while the test lasts.
@@ -25,7 +25,7 @@ async def deployment(tmp_path: Path, postgres_url: str, redis_url: str) -> Async
         yield deployment
 
 
-async def note(task: Task, _: ChoreContext) -> str:
+async def note(task: Task, _: TaskContext) -> str:
     """Note that it was done."""
     WORLD.calls[task.key] += 1
     return task.key
@@ -39,8 +39,8 @@ async def added(deployment: Deployment, key: str) -> Task:
 
 async def test_a_job_wakes_a_worker_for_its_task(deployment: Deployment, private_redis: PrivateRedis) -> None:
     """The API side rings after its commit; rings that are doubled, forged or about nothing change nothing."""
-    chores = {"note": note}
-    async with open_resources(deployment.settings, with_worker=True, with_readers=False, chores=chores):
+    task_runner = {"note": note}
+    async with open_resources(deployment.settings, with_worker=True, with_readers=False, task_runner=task_runner):
         task = await added(deployment, "one")
         bodies = [encode_job({"t": None, "f": "run_task", "a": [each], "k": {}, "et": 1}) for each in (None, "x", 7)]
         with private_redis.client() as client:
@@ -48,7 +48,7 @@ async def test_a_job_wakes_a_worker_for_its_task(deployment: Deployment, private
                 client.set(f"arq:job:forged-{number}", body)
                 client.zadd(QUEUE, {f"forged-{number}": 1})
         for attempt in (1, 1, 2):
-            deployment.api.doorbell.ring_task(task.task_id, attempt)
+            deployment.api.notifier.notify_task(task.task_id, attempt)
 
         async def is_done() -> bool:
             found = await deployment.api.database.read(partial(get_task, task_id=task.task_id))

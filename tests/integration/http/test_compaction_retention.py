@@ -12,15 +12,15 @@ async def test_the_sweep_takes_the_words_of_old_ledgers(api: Api, admin: str) ->
     """Not before their time, and never without the setting; what is shown then still verifies."""
     made = await compacted(api, admin, await long_thread(api, admin))
     path = f"/compactions/{made['compaction_id']}"
-    desk = dataclasses.replace(api.resources.wired.desk, ledger_words_kept=timedelta(days=2))
+    services = dataclasses.replace(api.resources.wired.services, ledger_words_kept=timedelta(days=2))
     words = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
 
-    await tidy(desk)
+    await tidy(services)
     assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
     api.hands.pass_s(3 * 86_400)
-    await tidy(api.resources.wired.desk)
+    await tidy(api.resources.wired.services)
     assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
-    await tidy(desk)
+    await tidy(services)
 
     hashed = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
     assert {each["text"] for each in hashed["items"]} == {""}

@@ -5,7 +5,7 @@ import pytest
 from tests.support.api import Api
 from tests.support.compacting import POLICY, long_thread
 from threadmark.app.runs import compaction_request
-from threadmark.state import bury, enrol
+from threadmark.state import expire, register
 
 LEASE_S = 600.0
 
@@ -18,9 +18,9 @@ async def test_a_server_without_a_worker_leaves_it_to_those_that_have_one(
     thread_id = await long_thread(api, admin)
     path, body = f"/threads/{thread_id}/compactions", {"policy": POLICY, "wait": True}
     database = api.resources.database
-    await database.write(lambda connection: enrol(connection, "elsewhere", LEASE_S, '{"chat": "1"}'))
+    await database.write(lambda connection: register(connection, "elsewhere", LEASE_S, '{"chat": "1"}'))
     left = await api.call("POST", path, admin, json=body, headers={"idempotency-key": "left"})
-    await database.write(lambda connection: bury(connection, ["elsewhere"]))
+    await database.write(lambda connection: expire(connection, ["elsewhere"]))
     done = await api.call("POST", path, admin, json=body, headers={"idempotency-key": "done"})
 
     assert (left.status_code, left.json()["status"]) == (202, "planned")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, update
 from tests.support.api import Api
 from threadmark.app.access import Scope
 from threadmark.app.access.key import DEFAULT_TENANT
-from threadmark.state import beat, bury, enrol, find_run, tables
+from threadmark.state import expire, find_run, heartbeat, register, tables
 
 AGENTS = '{"chat": "1"}'
 LOOPS = '[{"name": "sweep", "age_s": 0.5, "error_count": 3, "is_stale": false}]'
@@ -39,7 +39,7 @@ async def work(api: Api, worker_id: str = "worker-1") -> None:
     """A live worker of the agent `chat`, which tells its counts."""
 
     def unit(connection: Connection) -> None:
-        enrol(connection, worker_id, 60.0, AGENTS)
+        register(connection, worker_id, 60.0, AGENTS)
         counts: dict[str, int | str] = {
             "claim_count": 90,
             "orphan_count": 2,
@@ -47,7 +47,7 @@ async def work(api: Api, worker_id: str = "worker-1") -> None:
             "loop_lag_us": 1_500,
             "loops": LOOPS,
         }
-        beat(connection, worker_id, 60.0, counts)
+        heartbeat(connection, worker_id, 60.0, counts)
 
     await api.resources.database.write(unit)
 
@@ -177,7 +177,7 @@ async def test_tenants_do_not_re_drive(api: Api) -> None:
 async def test_a_worker_that_left_takes_its_counts_along(api: Api, operator: str) -> None:
     """Counters are those of processes that live, as everywhere in Prometheus."""
     await work(api)
-    await api.resources.database.write(lambda connection: bury(connection, ["worker-1"]))
+    await api.resources.database.write(lambda connection: expire(connection, ["worker-1"]))
 
     assert ("threadmark_claims_total", "worker-1") not in await figures(api, operator)
 

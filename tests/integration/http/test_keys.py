@@ -13,9 +13,9 @@ from threadmark.app.access.issue import OVERLAP_S
 KEYS = "/admin/keys"
 
 
-async def make(api: Api, key: str, status: int = 201, **wish: Any) -> dict[str, Any]:
+async def make(api: Api, key: str, status: int = 201, **spec: Any) -> dict[str, Any]:
     """The answer to a wish, which has this status."""
-    response = await api.call("POST", KEYS, key, json={"label": "made", "scopes": ["read"], **wish})
+    response = await api.call("POST", KEYS, key, json={"label": "made", "scopes": ["read"], **spec})
     assert response.status_code == status, response.text
     return dict(response.json())
 
@@ -118,10 +118,10 @@ async def test_a_replacement_does_not_lengthen_a_life(api: Api, admin: str) -> N
     ],
 )
 async def test_a_wish_that_cannot_be_granted_is_refused_with_its_place(
-    api: Api, operator: str, wish: dict[str, Any], path: str
+    api: Api, operator: str, spec: dict[str, Any], path: str
 ) -> None:
     """422 names the place, and no key was made."""
-    refused = await make(api, operator, 422, **wish)
+    refused = await make(api, operator, 422, **spec)
 
     assert refused["path"] == path
     assert refused["detail"].startswith(f"{path}: ")

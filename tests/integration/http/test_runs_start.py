@@ -257,4 +257,4 @@ async def test_a_crowd_before_one_thread_does_not_stand_before_another(api: Api,
         answers = [await each for each in (*crowd, one)]
 
     assert [answer.status_code for answer in answers] == [200] * 21
-    assert len(api.resources.lanes) == 0
+    assert len(api.resources.thread_locks) == 0

@@ -124,8 +124,8 @@ async def test_a_run_goes_on_without_its_reader(running: Running) -> None:
     thread = await running.thread()
     for body in ({}, {"on_disconnect": "continue"}):
         line = call("lookup_order", order_id="o", delay_ms=300)
-        wish = {"assistant_id": "refund", "input": said(line), **body}
-        async with running.http() as http, http.stream("POST", f"/threads/{thread}/runs/stream", json=wish) as answer:
+        spec = {"assistant_id": "refund", "input": said(line), **body}
+        async with running.http() as http, http.stream("POST", f"/threads/{thread}/runs/stream", json=spec) as answer:
             run_id = answer.headers["content-location"].rpartition("/")[2]
 
         values: Any = await running.sdk.runs.join(thread, run_id)

@@ -236,8 +236,8 @@ async def test_a_wait_sends_blanks_before_its_answer(paced: Running, model: Pace
 async def _flashed(paced: Running, thread_id: str, run_id: str, count: int) -> None:
     """Wait until this many words of the first reply were shown."""
     feed = paced.live.resources.wired.feed
-    with feed.watch("default", run_id) as ear:
-        await wait_until(lambda: len(ear.flashes(2, 0)) == count, description="the first words")
+    with feed.watch("default", run_id) as watch:
+        await wait_until(lambda: len(watch.flashes(2, 0)) == count, description="the first words")
 
 
 async def _joined(paced: Running) -> None:

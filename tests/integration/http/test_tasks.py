@@ -7,7 +7,7 @@ import pytest
 from tests.support.api import Api
 from threadmark.app.access import Scope
 from threadmark.state.entries.entry import Failure
-from threadmark.state.runs.claims import enrol
+from threadmark.state.runs.claims import register
 from threadmark.state.tasks.task_claims import HeldTask, claim_tasks, fail_task
 from threadmark.state.tasks.tasks import NewTask, Task, add_task
 
@@ -26,7 +26,7 @@ async def failed(api: Api) -> None:
     """Everything that waits has been tried, and has failed for good."""
 
     def unit(connection: Any) -> None:
-        enrol(connection, "worker-1", 60, "{}")
+        register(connection, "worker-1", 60, "{}")
         for task in claim_tasks(connection, "worker-1", ["mend"], 9):
             held = HeldTask(number=task.number, task_id=task.task_id, fence=task.fence)
             fail_task(connection, held, Failure("ValueError", "it broke"), retry_in_us=None)

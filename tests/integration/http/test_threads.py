@@ -17,9 +17,9 @@ async def key(api: Api) -> str:
     return await api.key(Scope.READ, Scope.RUN)
 
 
-async def made(api: Api, key: str, **wish: Any) -> dict[str, Any]:
+async def made(api: Api, key: str, **spec: Any) -> dict[str, Any]:
     """A new thread."""
-    response = await api.call("POST", "/threads", key, json=wish)
+    response = await api.call("POST", "/threads", key, json=spec)
     assert response.status_code == 200, response.text
     return dict(response.json())
 
@@ -63,9 +63,9 @@ async def test_an_id_of_ones_own_is_taken_once(api: Api, key: str) -> None:
     "wish",
     [{"ttl": 5}, {"supersteps": []}, {"if_exists": "replace"}, {"metadata": []}, {"metadata": "x"}, {"tenant_id": "b"}],
 )
-async def test_what_is_not_honoured_is_refused(api: Api, key: str, wish: dict[str, Any]) -> None:
+async def test_what_is_not_honoured_is_refused(api: Api, key: str, spec: dict[str, Any]) -> None:
     """A time to live, steps to apply, a tenant: 422, and no thread is made."""
-    assert (await api.call("POST", "/threads", key, json=wish)).status_code == 422
+    assert (await api.call("POST", "/threads", key, json=spec)).status_code == 422
     assert (await api.call("POST", "/threads/count", key)).json() == 0
 
 

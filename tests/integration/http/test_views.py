@@ -184,16 +184,16 @@ async def test_a_summary_is_expanded_and_the_view_stays(api: Api, admin: str) ->
     path = f"/threads/{thread_id}/segments/{done['compaction_id']}/expand"
 
     told: list[dict[str, Any]] = []
-    wish: dict[str, Any] = {"budget_tokens": 500}
+    spec: dict[str, Any] = {"budget_tokens": 500}
     while True:
-        answered = await api.call("POST", path, admin, json=wish)
+        answered = await api.call("POST", path, admin, json=spec)
         assert answered.status_code == 200, answered.text
         page = answered.json()
         assert 0 < page["tokens"] <= 500
         told += page["messages"]
         if page["next_seq"] is None:
             break
-        wish = {"budget_tokens": 500, "from_seq": page["next_seq"]}
+        spec = {"budget_tokens": 500, "from_seq": page["next_seq"]}
     whole = (await api.call("POST", path, admin, json={"budget_tokens": 100_000})).json()
     least = (await api.call("POST", path, admin, json={"budget_tokens": 1})).json()
     other = await api.call(

@@ -10,7 +10,7 @@ from tests.integration.state.stage import Stage
 from threadmark.state import Database, Journal
 from threadmark.state.append.append_batch import Append
 from threadmark.workers.agents.tools import Tool
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models import ModelReply, ModelRequest
 
 __all__ = ["Death", "Fate", "mortal"]
@@ -79,9 +79,9 @@ def mortal(stage: Stage, fate: Fate, tools: Sequence[Tool]) -> Stage:
         return answer
 
     stage.model.reply = reply  # type: ignore[method-assign]
-    desk: Desk = replace(stage.desk, database=database, journal=Journal(database))
+    services: Services = replace(stage.services, database=database, journal=Journal(database))
     agent = replace(stage.agent, tools=[_mortal_tool(each, fate) for each in tools])
-    return replace(stage, desk=desk, agent=agent)
+    return replace(stage, services=services, agent=agent)
 
 
 def _mortal_tool(tool: Tool, fate: Fate) -> Tool:

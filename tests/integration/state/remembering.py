@@ -47,5 +47,5 @@ async def remembering(
         counted = Counted(memory)
         async with open_stage(store, folder, replies, tools, **limits) as stage:
             stage.agent = replace(stage.agent, memory=policy or MemoryPolicy())
-            stage.desk = replace(stage.desk, recollection=memory, registry=Registry([stage.agent]))
+            stage.services = replace(stage.services, recollection=memory, registry=Registry([stage.agent]))
             yield stage, counted

@@ -8,7 +8,7 @@ from typing import Any
 from tests.conformance.store import Store
 from threadmark.state import (
     SETTLED,
-    Folds,
+    FoldCache,
     RunStatus,
     Thread,
     ThreadState,
@@ -32,15 +32,15 @@ class Rules:
     settled: dict[str, RunStatus] = field(default_factory=dict)
     answered: dict[str, Any] = field(default_factory=dict)
 
-    async def check(self, thread: Thread, folds: Folds) -> None:
+    async def check(self, thread: Thread, fold_cache: FoldCache) -> None:
         """Raise AssertionError where one does not hold."""
         entries = await self.store.entries(thread.number)
         seen = list(visible(entries, thread.lineage))
         state = fold(seen)
-        kept = folds.find(thread)
+        kept = fold_cache.find(thread)
         folded = await self.store.read(partial(fold_thread, thread=thread, base=kept))
         assert (folded.state, folded.head_digest) == (state, thread.head_digest)
-        assert folded.outline == (await self.store.read(partial(fold_thread, thread=thread))).outline
+        assert folded.run_index == (await self.store.read(partial(fold_thread, thread=thread))).run_index
         assert await self.store.journal.verify(thread) == []
         assert [each.seq for each in entries] == list(range(1, thread.head_seq + 1))
         assert [each.fence for each in entries] == sorted(each.fence for each in entries)

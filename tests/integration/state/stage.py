@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance.store import Store
-from tests.support.factories import TENANT, Reply, ScriptedModel, an_offer
+from tests.support.factories import TENANT, Reply, ScriptedModel, a_submission
 from threadmark.state import (
     Answer,
     CancelAction,
@@ -30,7 +30,7 @@ from threadmark.state import (
 from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
 from threadmark.workers.agents.tools import Tool
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.models import check_call_results
 from threadmark.workers.models.prompt import to_openai
 from threadmark.workers.turn.turn import Turn
@@ -62,7 +62,7 @@ class Stage:
     """One worker's desk, and a person in front of it."""
 
     store: Store
-    desk: Desk
+    services: Services
     agent: ChatAgent
     model: ScriptedModel
     clock: Clock
@@ -89,7 +89,7 @@ class Stage:
 
     def turn_of(self, claimed: Claim, *tools: Tool) -> Turn:
         """The turn of a run that was claimed."""
-        return Turn(self.desk, claimed, replace(self.agent, tools=tools) if tools else self.agent)
+        return Turn(self.services, claimed, replace(self.agent, tools=tools) if tools else self.agent)
 
     async def play(self, *tools: Tool) -> None:
         """Take one turn of what is due, to its end."""
@@ -102,7 +102,7 @@ class Stage:
             if seen.status not in ("pending", "running") or seen.parked == "in_doubt":
                 return seen
             if seen.parked == "backoff":
-                self.clock.pass_s(max(0.0, (seen.due_at_us - self.desk.now_us()) / 1_000_000))
+                self.clock.pass_s(max(0.0, (seen.due_at_us - self.services.now_us()) / 1_000_000))
             await self.play()
         raise AssertionError(f"run {run.run_id} did not end within {TURN_COUNT_MAX} turns")
 
@@ -119,7 +119,7 @@ class Stage:
         thread = await self.store.thread(run.thread_id)
         assert await self.store.journal.verify(thread) == []
         state = fold(visible(await self.store.entries(run.thread), thread.lineage))
-        kept = self.desk.journal.folds.find(thread)
+        kept = self.services.journal.fold_cache.find(thread)
         assert (await self.store.read(partial(fold_thread, thread=thread, base=kept))).state == state
         if not state.open_calls:
             check_call_results(to_openai("", state.messages))
@@ -135,8 +135,8 @@ class Stage:
 
     async def answer(self, wait: Wait, value: Any = True) -> Run:
         """A person answers an approval; the run that goes on."""
-        offer = replace(an_offer(), request=RunRequest(resumes=True))
-        answer = Answer(wait_id=wait.wait_id, value=value, actor="ann", offer=offer)
+        submission = replace(a_submission(), request=RunRequest(resumes=True))
+        answer = Answer(wait_id=wait.wait_id, value=value, actor="ann", submission=submission)
         made = await self.store.write(lambda connection: answer_wait(connection, TENANT, answer, self.store.now_us()))
         assert made.run is not None
         return made.run
@@ -164,7 +164,7 @@ async def open_stage(
     """A stage over a database."""
     agent = ChatAgent(name="chat", tools=tools, limits=Limits(**limits))
     model, clock = ScriptedModel(replies), Clock()
-    desk = Desk(
+    services = Services(
         database=store.database,
         journal=store.journal,
         registry=Registry([agent]),
@@ -174,4 +174,4 @@ async def open_stage(
         now=clock.now,
         chance=lambda: 0.0,
     )
-    yield Stage(store=store, desk=desk, agent=agent, model=model, clock=clock)
+    yield Stage(store=store, services=services, agent=agent, model=model, clock=clock)

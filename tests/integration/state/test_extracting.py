@@ -29,7 +29,7 @@ async def left(store: Store) -> list[Task]:
 
 async def done(stage: Stage, task: Task) -> Any:
     """What comes of a task, done here and now."""
-    return await extractor_of(stage.desk)(task, None)  # type: ignore[arg-type]
+    return await extractor_of(stage.services)(task, None)  # type: ignore[arg-type]
 
 
 async def kept(counted: Counted) -> dict[str, Any]:

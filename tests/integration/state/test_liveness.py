@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from threadmark.state import AdvisoryLocks, enrol, migrate, open_engine
+from threadmark.state import AdvisoryLocks, migrate, open_engine, register
 from threadmark.state.runs import fallen_locks, session_locks
 
 WORKER = "worker-1"
@@ -19,7 +19,7 @@ def engine(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engin
     monkeypatch.setattr(fallen_locks, "GRACE_S", 0.0)
     migrate(engine)
     with engine.begin() as connection:
-        enrol(connection, WORKER, 600.0, "{}")
+        register(connection, WORKER, 600.0, "{}")
     yield engine
     engine.dispose()
 
@@ -53,7 +53,7 @@ def test_sessions_that_are_cut_together_are_nobodys_death(engine: Engine) -> Non
     """The observer lost its own with them. Each sees the cut without asking the server, and takes its lock again."""
     worker, survivor = AdvisoryLocks(engine), AdvisoryLocks(engine)
     with engine.begin() as connection:
-        enrol(connection, "worker-2", 600.0, "{}")
+        register(connection, "worker-2", 600.0, "{}")
     worker.hold(WORKER)
     survivor.hold("worker-2")
     assert not worker.is_lost()

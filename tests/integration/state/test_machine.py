@@ -20,7 +20,7 @@ from tests.integration.state.mortality import Death, Fate, mortal
 from tests.integration.state.rules import Rules
 from tests.integration.state.stage import Clock, Stage
 from tests.integration.state.world import LETTERS, Obedient, World
-from tests.support.factories import TENANT, an_offer, human
+from tests.support.factories import TENANT, a_submission, human
 from threadmark.state import (
     SETTLED,
     CancelAction,
@@ -46,7 +46,7 @@ from threadmark.state import (
 )
 from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 
 T = TypeVar("T")
 LETTER = st.sampled_from(sorted(LETTERS))
@@ -92,7 +92,7 @@ class Machine(RuleBasedStateMachine):
         self.held_to = Rules(self.store)
         clock = Clock()
         agent = ChatAgent(name="chat", tools=self.world.tools, limits=Limits())
-        desk = Desk(
+        services = Services(
             database=self.store.database,
             journal=self.store.journal,
             registry=Registry([agent]),
@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
             data_dir=self.folder,
             now=clock.now,
         )
-        stage = Stage(store=self.store, desk=desk, agent=agent, model=desk.model, clock=clock)  # type: ignore[arg-type]
+        stage = Stage(store=self.store, services=services, agent=agent, model=services.model, clock=clock)  # type: ignore[arg-type]
         self.stage = mortal(stage, self.fate, self.world.tools)
 
     def teardown(self) -> None:
@@ -123,13 +123,13 @@ class Machine(RuleBasedStateMachine):
         self.said_count += 1
         message = human(said, f"human-{self.said_count}")
         thread_id = ([*self.threads, None])[which % (len(self.threads) + 1)]
-        offer = an_offer(thread_id=thread_id, multitask=strategy, request=RunRequest(messages=(message,)))
-        self.offer(offer)
+        submission = a_submission(thread_id=thread_id, multitask=strategy, request=RunRequest(messages=(message,)))
+        self.submission(submission)
 
     @rule(which=ANY, strategy=st.sampled_from(Multitask))
     def go_on(self, which: int, strategy: Multitask) -> None:
         """A run without input."""
-        self.offer(an_offer(thread_id=self.pick(self.threads, which), multitask=strategy))
+        self.submission(a_submission(thread_id=self.pick(self.threads, which), multitask=strategy))
 
     @rule(which=ANY, place=ANY)
     def fork(self, which: int, place: int) -> None:
@@ -137,13 +137,15 @@ class Machine(RuleBasedStateMachine):
         thread = self.do(self.thread(self.pick(self.threads, which)))
         positions = self.do(self._positions(thread))
         if positions:
-            self.offer(an_offer(thread_id=thread.thread_id, request=RunRequest(from_seq=self.pick(positions, place))))
+            self.submission(
+                a_submission(thread_id=thread.thread_id, request=RunRequest(from_seq=self.pick(positions, place)))
+            )
 
-    def offer(self, offer: Any) -> None:
+    def submission(self, submission: Any) -> None:
         try:
-            run = self.do(self.store.offer(offer)).run
+            run = self.do(self.store.submission(submission)).run
         except ThreadBusy:
-            assert offer.multitask is Multitask.REJECT
+            assert submission.multitask is Multitask.REJECT
             return
         if run is not None and run.thread_id not in self.threads:
             self.threads.append(run.thread_id)
@@ -203,7 +205,7 @@ class Machine(RuleBasedStateMachine):
                 self.do(self._check(thread_id))
 
     async def _check(self, thread_id: str) -> None:
-        await self.held_to.check(await self.thread(thread_id), self.stage.desk.journal.folds)
+        await self.held_to.check(await self.thread(thread_id), self.stage.services.journal.fold_cache)
 
     # How it is done.
 

@@ -205,7 +205,7 @@ async def test_what_is_remembered_is_asserted_once_wherever_the_worker_dies(stor
 async def test_a_memory_that_is_absent_is_told_to_the_model(store: Store, tmp_path: Path) -> None:
     """F21: the tool fails with a sentence, and the run goes on."""
     async with remembering(store, tmp_path, [calls("remember", text="x"), Reply("Sorry.")]) as (stage, _):
-        stage.desk = replace(stage.desk, recollection=None)
+        stage.services = replace(stage.services, recollection=None)
         run = await stage.play_out(await stage.say("remember x"))
 
         assert await results(stage, run) == ["Memory refused: this server has no memory."]

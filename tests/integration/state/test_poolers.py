@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.factories import TENANT, an_offer
+from tests.support.factories import TENANT, a_submission
 from tests.support.pgbouncer import Mode, PrivatePgBouncer
 from tests.support.waiting import wait_until
 from threadmark.app.cli import main
@@ -83,11 +83,11 @@ async def test_runs_are_moved_through_a_pooler_that_keeps_sessions(
     settings = Settings.from_environment(environment(tmp_path, in_session_mode.url))
     migrate_all(settings)
     async with open_resources(settings, with_worker=True) as resources:
-        offer = an_offer("hello", tenant_id=TENANT)
-        made = await resources.database.write(lambda connection: accept(connection, offer, resources.now_us()))
+        submission = a_submission("hello", tenant_id=TENANT)
+        made = await resources.database.write(lambda connection: accept(connection, submission, resources.now_us()))
         assert made.run is not None
         run_id = made.run.run_id
-        resources.doorbell.ring(run_id, 1)
+        resources.notifier.notify(run_id, 1)
 
         async def has_ended() -> bool:
             found = await resources.database.read(lambda connection: find_run(connection, TENANT, run_id))

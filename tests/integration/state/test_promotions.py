@@ -12,7 +12,7 @@ from tests.integration.state.stage import Stage
 from tests.support.factories import TENANT, Reply
 from threadmark.compaction import PROMOTE, CompactionService, DropFilter, Order, Policy, migrate
 from threadmark.compaction.tables import METADATA
-from threadmark.memory import Scope, Traces
+from threadmark.memory import ErasureManifest, Scope
 from threadmark.state import open_engine
 from threadmark.state.tasks.tasks import list_tasks
 from threadmark.workers.agents.memory_policy import MemoryPolicy
@@ -31,7 +31,7 @@ async def promoted(stage: Stage, url: str) -> CompactionService:
     migrate(engine)
     engine.dispose()
     service = CompactionService(stage.store.database, now=stage.clock.now)
-    stage.desk = replace(stage.desk, compaction=service)
+    stage.services = replace(stage.services, compaction=service)
     await stage.store.thread("long")
     for number in range(8):
         await stage.play_out(await stage.say(f"Never pay more than ${number}00 for OPS-{number}.", thread_id="long"))
@@ -44,7 +44,7 @@ async def deliver(stage: Stage) -> dict[str, Any]:
     """Do the task that was committed with the compaction."""
     tasks = await stage.store.read(lambda connection: list_tasks(connection, count_max=100))
     (task,) = [each for each in tasks if each.kind == PROMOTE]
-    return await promote(stage.desk, task, None)  # type: ignore[arg-type]
+    return await promote(stage.services, task, None)  # type: ignore[arg-type]
 
 
 async def held(counted: Counted) -> dict[str, Any]:
@@ -103,7 +103,7 @@ async def test_what_memory_is_told_to_erase_is_in_no_ledger_and_no_summary(
         words = next(text for text in await held(counted) if "OPS-3" in text or "$300" in text)
         kept = (await held(counted))[words]
         copies = JournalCopies(stage.store.database, service).erasure(TENANT)
-        traces = Traces(
+        erasure_manifest = ErasureManifest(
             assertion_ids=frozenset({kept.assertion_id}),
             texts=frozenset({words}),
             origins=(kept.provenance[0].origin,),
@@ -111,8 +111,8 @@ async def test_what_memory_is_told_to_erase_is_in_no_ledger_and_no_summary(
             after=None,
         )
 
-        await copies.erase(traces)
-        await copies.erase(traces)
+        await copies.erase(erasure_manifest)
+        await copies.erase(erasure_manifest)
 
         for name in ("compaction_row", "compaction_segment", "compaction_promotion", "compaction_analysis"):
             table = METADATA.tables[name]

@@ -6,11 +6,11 @@ from typing import Any
 from tests.conformance.store import Store
 from tests.integration.state.remembering import remembering
 from tests.integration.state.stage import Stage
-from tests.support.factories import TENANT, Reply, an_offer
+from tests.support.factories import TENANT, Reply, a_submission
 from threadmark.memory import Change, Scope
 from threadmark.state import ModelReplied, Run, RunRequest, RunStarted, lineage_seeing, visible
 from threadmark.workers.turn.messages import text_of
-from threadmark.workers.turn.recall_history import ToldRecall, recalls_of
+from threadmark.workers.turn.recall_history import RecallRecord, recalls_of
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 
@@ -20,7 +20,7 @@ def calls(name: str, **arguments: Any) -> Reply:
     return Reply("", [(name, arguments)])
 
 
-async def told(stage: Stage, run: Run) -> list[ToldRecall]:
+async def told(stage: Stage, run: Run) -> list[RecallRecord]:
     """What memory told a run."""
     thread = await stage.store.thread(run.thread_id)
     entries = await stage.entries(run)
@@ -62,8 +62,8 @@ async def test_a_fork_behind_a_recall_knew_it_too(store: Store, tmp_path: Path) 
     async with remembering(store, tmp_path, [calls("recall", question="Rex"), Reply("A dog.")]) as (stage, counted):
         run = await stage.play_out(await stage.say("Who is Rex?"))
         reply = next(each.seq for each in await stage.entries(run) if isinstance(each.entry, ModelReplied))
-        fork = an_offer(thread_id=run.thread_id, request=RunRequest(from_seq=reply))
-        forked = (await store.offer(fork)).run
+        fork = a_submission(thread_id=run.thread_id, request=RunRequest(from_seq=reply))
+        forked = (await store.submission(fork)).run
         assert forked is not None
         await stage.play_out(forked)
 

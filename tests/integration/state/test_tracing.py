@@ -42,7 +42,7 @@ async def traced(store: Store, folder: Path, tools: list[Tool]) -> AsyncIterator
     exporter = InMemorySpanExporter()
     async with open_stage(store, folder, CALLING, tools) as stage:
         tracer = OtelTracer(SimpleSpanProcessor(exporter))
-        yield replace(stage, desk=replace(stage.desk, tracer=tracer)), exporter
+        yield replace(stage, services=replace(stage.services, tracer=tracer)), exporter
         tracer.close()
 
 

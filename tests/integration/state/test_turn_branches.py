@@ -9,7 +9,7 @@ import pytest
 
 from tests.conformance.store import Store
 from tests.integration.state.stage import Stage, open_stage
-from tests.support.factories import Reply, an_offer, human
+from tests.support.factories import Reply, a_submission, human
 from threadmark.state import (
     CancelAction,
     Fork,
@@ -60,8 +60,8 @@ async def approve_all(stage: Stage, run: Run) -> Run:
 
 async def fork(stage: Stage, run: Run, seq: int, **request: object) -> Run:
     """A run that leaves the thread after the entry at `seq`."""
-    offer = an_offer(thread_id=run.thread_id, request=RunRequest(from_seq=seq, **request))  # type: ignore[arg-type]
-    made = await stage.store.offer(offer)
+    submission = a_submission(thread_id=run.thread_id, request=RunRequest(from_seq=seq, **request))  # type: ignore[arg-type]
+    made = await stage.store.submission(submission)
     assert made.run is not None
     return made.run
 

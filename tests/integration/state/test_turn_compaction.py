@@ -30,14 +30,14 @@ async def stage(store: Store, url: str, tmp_path: Path) -> AsyncIterator[Stage]:
         opened.model.replies = [Reply(LONG)] * 100
         compaction = CompactionService(store.database, now=opened.clock.now)
         opened.agent = replace(opened.agent, compaction=POLICY)
-        opened.desk = replace(opened.desk, compaction=compaction, registry=Registry([opened.agent]))
+        opened.services = replace(opened.services, compaction=compaction, registry=Registry([opened.agent]))
         yield opened
 
 
 def service(stage: Stage) -> CompactionService:
     """What the desk has."""
-    assert stage.desk.compaction is not None
-    return stage.desk.compaction
+    assert stage.services.compaction is not None
+    return stage.services.compaction
 
 
 async def talk(stage: Stage, count: int, thread_id: str = "long") -> list[Run]:

@@ -19,7 +19,7 @@ from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.compaction_policy import CompactionPolicy
 from threadmark.workers.agents.tools import NonRetryable
 from threadmark.workers.tasks.compaction_triggers import COMPACT_IF_DUE, compact_if_due
-from threadmark.workers.tasks.task_context import ChoreContext
+from threadmark.workers.tasks.task_context import TaskContext
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
 KEPT = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)
@@ -35,14 +35,14 @@ async def stage(store: Store, url: str, tmp_path: Path) -> AsyncIterator[Stage]:
         named = CompactionPolicy(request_tokens_max=600, turns=2, policy="tight")
         opened.agent = replace(opened.agent, compaction=named)
         compaction = CompactionService(store.database, now=opened.clock.now)
-        opened.desk = replace(opened.desk, compaction=compaction, registry=Registry([opened.agent]))
+        opened.services = replace(opened.services, compaction=compaction, registry=Registry([opened.agent]))
         yield opened
 
 
 def service(stage: Stage) -> CompactionService:
     """What the desk has."""
-    assert stage.desk.compaction is not None
-    return stage.desk.compaction
+    assert stage.services.compaction is not None
+    return stage.services.compaction
 
 
 async def talk(stage: Stage, count: int) -> None:
@@ -84,7 +84,7 @@ async def test_a_background_compaction_by_a_name_of_nothing_fails(stage: Stage) 
     held = HeldTask(number=tasks[0].number, task_id=tasks[0].task_id, fence=1)
 
     with pytest.raises(NonRetryable, match="'tight'"):
-        await compact_if_due(stage.desk, tasks[0], ChoreContext(stage.store.database, held))
+        await compact_if_due(stage.services, tasks[0], TaskContext(stage.store.database, held))
 
 
 def test_a_name_that_no_policy_can_have_is_refused_with_the_agent() -> None:

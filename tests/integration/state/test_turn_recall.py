@@ -147,7 +147,7 @@ async def test_a_memory_that_is_slow_is_waited_for_no_longer_than_the_policy_say
 async def test_a_server_without_a_memory_runs_its_agents_all_the_same(store: Store, tmp_path: Path) -> None:
     """What is absent is unavailable."""
     async with remembering(store, tmp_path, [Reply("Hello.")]) as (stage, _):
-        stage.desk = replace(stage.desk, recollection=None)
+        stage.services = replace(stage.services, recollection=None)
         run = await stage.play_out(await stage.say("hello"))
 
         (told,) = await stage.told(run, Recalled)

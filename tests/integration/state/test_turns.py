@@ -119,7 +119,7 @@ async def test_a_keyed_tool_is_attempted_again_with_the_same_key(store: Store, t
         run = await stage.say()
         dues = []
         for _ in range(2):
-            began_us = stage.desk.now_us()
+            began_us = stage.services.now_us()
             await stage.play()
             parked = await store.run(run)
             assert (parked.status, parked.parked) == (RunStatus.PENDING, ParkReason.BACKOFF)
@@ -193,7 +193,7 @@ async def test_a_model_that_is_away_is_asked_again_when_it_said(store: Store, tm
         run = await stage.say()
         dues = []
         for _ in range(2):
-            began_us = stage.desk.now_us()
+            began_us = stage.services.now_us()
             await stage.play()
             dues.append((await store.run(run)).due_at_us - began_us)
             stage.clock.pass_s(dues[-1] / 1_000_000)

@@ -27,9 +27,9 @@ RUN_COUNT = 40
 async def working(stage: Stage, name: str, **pace: float) -> AsyncIterator[Worker]:
     """A worker at this stage, which looks for work without being asked."""
     engine = open_engine(stage.store.url, write=True, synchronous="NORMAL")
-    lease = Lease(engine, FileLocks(stage.desk.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
+    lease = Lease(engine, FileLocks(stage.services.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
     options = {"sweep_s": 0.02, "probe_s": 0.02, "grace_s": 5.0} | pace
-    worker = Worker(stage.desk, lease, name, Pace(**options))  # type: ignore[arg-type]
+    worker = Worker(stage.services, lease, name, Pace(**options))  # type: ignore[arg-type]
     await worker.start()
     try:
         yield worker
@@ -59,8 +59,8 @@ async def test_two_workers_on_one_database_take_no_run_twice(store: Store, tmp_p
 
     other = Store.open(store.url)
     async with open_stage(store, tmp_path, CALLING, [act]) as stage:
-        desk = replace(stage.desk, database=other.database, journal=other.journal)
-        there = replace(stage, store=other, desk=desk)
+        services = replace(stage.services, database=other.database, journal=other.journal)
+        there = replace(stage, store=other, services=services)
         async with working(stage, "worker-1"), working(there, "worker-2"):
             runs = [await stage.say(f"run {number}") for number in range(RUN_COUNT)]
             await wait_until(settled(store, *runs), description="all runs to succeed", timeout_s=30)
@@ -79,14 +79,14 @@ async def test_a_turn_that_broke_off_is_taken_up_again_by_a_worker_that_lives(
     accidents = [accident]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:
-        fold = stage.desk.journal.fold
+        fold = stage.services.journal.fold
 
         async def breaking(thread: Thread) -> Folded:
             if accidents:
                 raise accidents.pop()
             return await fold(thread)
 
-        stage.desk.journal.fold = breaking  # type: ignore[method-assign]
+        stage.services.journal.fold = breaking  # type: ignore[method-assign]
         async with working(stage, "worker-1"):
             run = await stage.say()
             await wait_until(settled(store, run), description="the run to succeed")
@@ -149,6 +149,6 @@ async def test_a_sleeping_run_is_woken_when_it_is_due(store: Store, tmp_path: Pa
     """A delayed run needs no doorbell: the worker sleeps until the next due time, and no longer than its sweep."""
     async with open_stage(store, tmp_path, [DONE]) as stage, working(stage, "worker-1", sweep_s=5.0) as worker:
         run = await stage.say(delay_us=150_000)
-        worker.ring()
+        worker.notify()
 
         await wait_until(settled(store, run), description="the delayed run", timeout_s=4)

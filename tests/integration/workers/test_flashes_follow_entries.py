@@ -12,7 +12,7 @@ from tests.support.factories import TENANT, ScriptedModel
 from threadmark.state import LeaseLost, TurnStarted, migrate, open_engine
 from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Desk
+from threadmark.workers.fleet.services import Services
 from threadmark.workers.turn.turn_journal import TurnJournal
 
 
@@ -29,11 +29,11 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
 
 async def a_turn(store: Store, folder: Path, feed: LocalFeed) -> TurnJournal:
     """One side of a journal that a worker holds."""
-    await store.enrol()
+    await store.register()
     run = await store.accept("hello")
     (claim,) = await store.claim()
     assert claim.run.run_id == run.run_id
-    desk = Desk(
+    services = Services(
         database=store.database,
         journal=store.journal,
         registry=Registry([ChatAgent(name=ROUTES[0])]),
@@ -42,7 +42,7 @@ async def a_turn(store: Store, folder: Path, feed: LocalFeed) -> TurnJournal:
         data_dir=folder,
         now=lambda: datetime.now(UTC),
     )
-    return TurnJournal(desk, claim, await store.journal.fold(claim.thread))
+    return TurnJournal(services, claim, await store.journal.fold(claim.thread))
 
 
 def shown(feed: LocalFeed, journal: TurnJournal, after_seq: int) -> list[Any]:
@@ -55,7 +55,7 @@ async def test_a_flash_waits_for_the_entry_before_it(store: Store, tmp_path: Pat
     """Before the commit nobody sees it, after it everybody does, in order."""
     feed = LocalFeed()
     journal = await a_turn(store, tmp_path, feed)
-    journal.note(TurnStarted(worker_id=WORKER, attempt=1))
+    journal.stage(TurnStarted(worker_id=WORKER, attempt=1))
     journal.emit("first")
     journal.delta("second", "msg-1")
     assert shown(feed, journal, 1) == []
@@ -71,10 +71,10 @@ async def test_whoever_was_overtaken_shows_nothing_more(store: Store, tmp_path: 
     """Its entry never came to be: a flash after it would stand in a gap of its successor's."""
     feed = LocalFeed()
     journal = await a_turn(store, tmp_path, feed)
-    journal.note(TurnStarted(worker_id=WORKER, attempt=1))
+    journal.stage(TurnStarted(worker_id=WORKER, attempt=1))
     journal.emit("from the grave")
     await store.bury_all()
-    await store.enrol("worker-2")
+    await store.register("worker-2")
     await store.claim(worker_id="worker-2")
 
     with pytest.raises(LeaseLost):

@@ -135,7 +135,7 @@ async def test_a_process_serves_without_memory_and_gets_it_when_the_schema_comes
     async with open_resources(settings, with_worker=False, now=now) as resources:
         with pytest.raises(Unavailable):
             await tell(resources.recollection, "too early")
-        assert resources.desk.recollection is resources.recollection
+        assert resources.services.recollection is resources.recollection
 
         migrate(settings.memory_database_url)
 

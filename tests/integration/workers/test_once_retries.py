@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.support.waiting import wait_until
 from threadmark.state import (
     Message,
-    Offer,
     RunRequest,
     RunStatus,
+    RunSubmission,
     StepFailed,
     StepIntended,
     ToolReturned,
@@ -43,7 +43,7 @@ async def test_a_once_tool_that_asked_for_time_is_attempted_again(tmp_path: Path
     settings = Settings.from_environment(environment)
     migrate_state(settings)
     said = Message(id="message-1", type="human", content="call pay")
-    offer = Offer(
+    submission = RunSubmission(
         tenant_id="default",
         thread_id=None,
         assistant="payer",
@@ -52,10 +52,12 @@ async def test_a_once_tool_that_asked_for_time_is_attempted_again(tmp_path: Path
         request=RunRequest(messages=(said,)),
     )
     async with open_resources(settings, with_worker=True) as resources:
-        run = (await resources.database.write(lambda connection: accept(connection, offer, resources.now_us()))).run
+        run = (
+            await resources.database.write(lambda connection: accept(connection, submission, resources.now_us()))
+        ).run
         assert run is not None
         assert resources.worker is not None
-        resources.worker.ring()
+        resources.worker.notify()
 
         async def has_ended() -> bool:
             found = await resources.database.read(lambda connection: get_run(connection, "default", run.run_id))

@@ -18,8 +18,8 @@ from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, ca
 from threadmark.workers.agents.tools import NonRetryable, RetryAfter
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.worker import Pace, Worker
-from threadmark.workers.tasks.task_context import ChoreContext, Handler
-from threadmark.workers.tasks.task_runner import Chores
+from threadmark.workers.tasks.task_context import Handler, TaskContext
+from threadmark.workers.tasks.task_runner import TaskRunner
 
 NEVER_S = 3_600.0
 
@@ -30,9 +30,9 @@ async def working(
 ) -> AsyncIterator[Worker]:
     """A worker at this stage that can do these kinds of tasks."""
     engine = open_engine(stage.store.url, write=True, synchronous="NORMAL")
-    lease = Lease(engine, FileLocks(stage.desk.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
-    chores = Chores(stage.desk, lease, name, handlers, sweep_s=sweep_s, count_max=count_max)
-    worker = Worker(stage.desk, lease, name, Pace(sweep_s=sweep_s, probe_s=0.02), chores)
+    lease = Lease(engine, FileLocks(stage.services.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
+    task_runner = TaskRunner(stage.services, lease, name, handlers, sweep_s=sweep_s, count_max=count_max)
+    worker = Worker(stage.services, lease, name, Pace(sweep_s=sweep_s, probe_s=0.02), task_runner)
     await worker.start()
     try:
         yield worker
@@ -75,7 +75,7 @@ async def becomes(stage: Stage, task: Task, status: TaskStatus) -> Task:
 async def test_a_task_is_done_and_its_result_kept(stage: Stage) -> None:
     """The handler is given the task; what it reports and returns is there for everybody."""
 
-    async def mend(task: Task, context: ChoreContext) -> dict[str, Any]:
+    async def mend(task: Task, context: TaskContext) -> dict[str, Any]:
         await context.report({"mended": 1})
         return {"part": task.payload["part"], "attempt": task.attempts}
 
@@ -89,15 +89,15 @@ async def test_a_task_is_done_and_its_result_kept(stage: Stage) -> None:
 async def test_a_ring_is_enough(stage: Stage) -> None:
     """No sweep comes here: the doorbell alone wakes the worker, and by the id as a job does."""
 
-    async def mend(task: Task, _: ChoreContext) -> str:
+    async def mend(task: Task, _: TaskContext) -> str:
         return task.key
 
     async with working(stage, {"mend": mend}, sweep_s=NEVER_S) as worker:
         one = await added(stage, "one")
-        worker.chores.ring()
+        worker.task_runner.notify()
         await becomes(stage, one, TaskStatus.DONE)
         two = await added(stage, "two")
-        assert await worker.chores.take(two.task_id)
+        assert await worker.task_runner.take(two.task_id)
         await becomes(stage, two, TaskStatus.DONE)
 
 
@@ -107,7 +107,7 @@ async def test_many_tasks_are_done_a_few_at_a_time(stage: Stage) -> None:
     now: set[str] = set()
     most = 0
 
-    async def mend(task: Task, context: ChoreContext) -> None:
+    async def mend(task: Task, context: TaskContext) -> None:
         nonlocal most
         now.add(task.key)
         most = max(most, len(now))
@@ -127,7 +127,7 @@ async def test_many_tasks_are_done_a_few_at_a_time(stage: Stage) -> None:
 async def test_a_failure_is_tried_again_and_a_hopeless_one_is_not(stage: Stage) -> None:
     """RetryAfter names the time, NonRetryable says that there is none, and what cannot be kept is a failure too."""
 
-    async def mend(task: Task, _: ChoreContext) -> object:
+    async def mend(task: Task, _: TaskContext) -> object:
         if task.key == "hopeless":
             raise NonRetryable("the part is gone")
         if task.key == "odd":
@@ -164,7 +164,7 @@ async def test_a_stop_gives_back_at_once_and_is_no_failure(stage: Stage) -> None
     """The next worker goes on from what was reported."""
     held = asyncio.Event()
 
-    async def hold(task: Task, context: ChoreContext) -> Any:
+    async def hold(task: Task, context: TaskContext) -> Any:
         if task.progress is not None:
             return task.progress
         await context.report("half")
@@ -186,7 +186,7 @@ async def test_a_cancelled_task_is_cut_short(stage: Stage) -> None:
     """Its handler ends at the next sweep, and the worker goes on with others."""
     held, ended = asyncio.Event(), asyncio.Event()
 
-    async def mend(task: Task, _: ChoreContext) -> None:
+    async def mend(task: Task, _: TaskContext) -> None:
         if task.key == "long":
             held.set()
             try:
@@ -207,7 +207,7 @@ async def test_a_cancelled_task_is_cut_short(stage: Stage) -> None:
 async def test_a_kind_that_nobody_can_do_waits(stage: Stage) -> None:
     """For a deploy that brings its handler; others are not held up by it."""
 
-    async def mend(_: Task, __: ChoreContext) -> None:
+    async def mend(_: Task, __: TaskContext) -> None:
         return None
 
     painted = await added(stage, "wall", kind="paint")
