@@ -12,7 +12,6 @@ COPY README.md LICENSE ./
 COPY threadmark threadmark
 COPY app app
 COPY compaction compaction
-COPY db db
 COPY examples examples
 COPY memory memory
 COPY state state

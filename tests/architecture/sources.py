@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The packages that make the server, as the import contract names them.
-PACKAGES = ("app", "compaction", "db", "memory", "state", "workers")
+PACKAGES = ("app", "compaction", "memory", "state", "workers")
 #: Everything that runs outside of tests.
 PROGRAMS = (*PACKAGES, "threadmark", "bench", "examples")
 #: The folder whose links make the packages one; every import begins with its name.

@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import LiteralString
 
 import psycopg
@@ -39,6 +39,8 @@ class Storm:
         #: Epoch seconds, from and to.
         self.outages: list[tuple[float, float]] = []
         self._away_since_s: float | None = None
+        #: One outage at a time: a server that another fault is starting cannot be stopped.
+        self._outage = asyncio.Lock()
 
     async def strike(self, fault: str, chance: random.Random) -> None:
         """Bring the fault at an instant within FAULT_MS_MAX; returns when it is over."""
@@ -71,12 +73,12 @@ class Storm:
 
     async def crash_database(self, chance: random.Random) -> None:
         """PostgreSQL stops with `immediate` and starts again."""
-        with self._away():
+        async with self._away():
             await asyncio.to_thread(self._fleet.break_database)
 
     async def kill_postmaster(self, chance: random.Random) -> None:
         """SIGKILL to PostgreSQL's first process; its backends end by themselves."""
-        with self._away():
+        async with self._away():
             await asyncio.to_thread(self._fleet.break_database, "killed")
 
     async def cut_sessions(self, chance: random.Random) -> None:
@@ -103,14 +105,15 @@ class Storm:
     def _victim(self, chance: random.Random) -> Mortal:
         return chance.choice(self._fleet.apis if chance.random() < 0.25 else self._fleet.workers)
 
-    @contextlib.contextmanager
-    def _away(self) -> Iterator[None]:
-        self._away_since_s = time.time()
-        try:
-            yield
-        finally:
-            self.outages.append((self._away_since_s, time.time()))
-            self._away_since_s = None
+    @contextlib.asynccontextmanager
+    async def _away(self) -> AsyncIterator[None]:
+        async with self._outage:
+            began_s = self._away_since_s = time.time()
+            try:
+                yield
+            finally:
+                self.outages.append((began_s, time.time()))
+                self._away_since_s = None
 
     def _on_backends(self, statement: LiteralString) -> list[int]:
         """The first column for every session of the fleet; none while PostgreSQL is away for another reason."""
