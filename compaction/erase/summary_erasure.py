@@ -6,7 +6,7 @@ import msgspec
 
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import SourceEntry
-from threadmark.compaction.ledger import Row
+from threadmark.compaction.ledger import Row, dropped_in
 from threadmark.compaction.ledger.collect import collect_units
 from threadmark.compaction.ledger.weights import is_critical
 from threadmark.compaction.policy.policy import Policy
@@ -43,8 +43,16 @@ def written_again(
     ]
     entries = {entry.position: entry for entry in left}
     appendix = make_appendix(critical, entries, analyses, policy.appendix_budget(tokens), count)
-    text = text_of((*draft.lines, *appendix.lines)) + footer_of(rows)
-    again = msgspec.structs.replace(segment, text=text, message_count=len(left))
+    ledger = list(rows)
+    text = text_of((*draft.lines, *appendix.lines)) + footer_of(ledger)
+    dropped = dropped_in(ledger)
+    again = msgspec.structs.replace(
+        segment,
+        text=text,
+        message_count=len(left),
+        dropped_count=dropped.unit_count,
+        critical_dropped_count=dropped.critical_count,
+    )
     return msgspec.structs.replace(again, tokens=count(segment_text(again)))
 
 

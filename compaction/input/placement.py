@@ -49,7 +49,7 @@ def placed_of(folded: Folded, erased: Mapping[Position, Role], count: Counter) -
         return known
     placed = Placed(
         entries=tuple(entries_of(state, erased, count, known)),
-        versions=versions_of(state, erased),
+        versions=versions_of(state),
         messages=dict(state.by_id),
         places=dict(state.places),
         open_ids=_open_ids(state),
@@ -64,6 +64,7 @@ def entries_of(
 ) -> list[SourceEntry]:
     """The transcript as compaction reads it, in the order of the journal; erased messages keep their place.
 
+    An erased message of another branch has no place in it: a view of this branch never showed it.
     What `known` has of the very same messages, in the same places, is not made again.
     """
     open_ids = _open_ids(state)
@@ -74,23 +75,22 @@ def entries_of(
         place = state.places[message_id]
         position = Position(place.seq, place.ordinal)
         if position in erased:
+            role = erased[position]
+            entries.append(
+                SourceEntry(seq=place.seq, message=place.ordinal, role=role, erased=True, tokens=MESSAGE_TOKENS)
+            )
             continue
         is_open = any(call.id in open_ids for call in message.tool_calls)
         entry = made.get(position) if messages.get(message_id) is message else None
         if entry is None or entry.message_id != message_id or entry.is_open is not is_open:
             entry = source_entry(message, place.seq, ordinal=place.ordinal, tokens=count(message), is_open=is_open)
         entries.append(entry)
-    gone = [
-        SourceEntry(seq=position.seq, message=position.message, role=role, erased=True, tokens=MESSAGE_TOKENS)
-        for position, role in erased.items()
-        if position.seq <= state.seq
-    ]
-    return sorted([*entries, *gone], key=lambda entry: entry.position)
+    return sorted(entries, key=lambda entry: entry.position)
 
 
-def versions_of(state: ThreadState, erased: Mapping[Position, Role]) -> dict[int, int]:
+def versions_of(state: ThreadState) -> dict[int, int]:
     """By seq of each entry with messages: the seq of the entry that last wrote one of them."""
-    versions: dict[int, int] = {position.seq: position.seq for position in erased if position.seq <= state.seq}
+    versions: dict[int, int] = {}
     for place in state.places.values():
         versions[place.seq] = max(place.written_seq, versions.get(place.seq, 0))
     return versions

@@ -1,8 +1,9 @@
 """From the journal to a situation: the messages of a thread in their places, and the view that still fits them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -30,15 +31,24 @@ from threadmark.state import (
 from threadmark.state.threads.thread_numbers import thread_numbers_of
 
 __all__ = [
+    "Head",
     "Loaded",
     "MessageCounter",
     "entries_as_of",
     "load_by_number",
     "load_thread",
     "read_loaded",
+    "walk_heads",
 ]
 
 Versions = Mapping[int, int]
+
+
+class Head(NamedTuple):
+    """A moment of a thread: what a branch saw up to `seq`."""
+
+    branch: int
+    seq: int
 
 
 class MessageCounter:
@@ -95,7 +105,7 @@ class Loaded:
 def read_loaded(connection: Connection, thread: Thread, state: ThreadState, count: Counter) -> Loaded:
     """The thread behind its folded state. One query for a thread that was never compacted, a few for others."""
     erased = views.erased_in(connection, thread.number)
-    return _placed_in(connection, thread, entries_of(state, erased, count), versions_of(state, erased))
+    return _placed_in(connection, thread, entries_of(state, erased, count), versions_of(state))
 
 
 def load_thread(
@@ -126,6 +136,23 @@ def entries_as_of(connection: Connection, number: int, branch: int, head_seq: in
     seen = visible(read_entries(connection, number), lineage)
     state = fold(each for each in seen if each.seq <= head_seq)
     return entries_of(state, views.erased_in(connection, number), count)
+
+
+def walk_heads(connection: Connection, number: int, heads: Collection[Head]) -> Iterator[tuple[Head, ThreadState]]:
+    """The state of a thread at each of the heads and at the tip of every branch, whatever was written since.
+
+    One fold for each branch. The state that is yielded moves on with the next one: keep nothing of it but copies.
+    """
+    entries, leaves = read_entries(connection, number), read_leaves(connection, number)
+    for branch in sorted({0, *leaves}):
+        wanted = sorted({head.seq for head in heads if head.branch == branch}, reverse=True)
+        state = ThreadState()
+        for each in visible(entries, lineage_of(leaves, branch)):
+            while wanted and wanted[-1] < each.seq:
+                yield Head(branch, wanted.pop()), state
+            fold([each], state)
+        yield from ((Head(branch, seq), state) for seq in reversed(wanted))
+        yield Head(branch, state.seq), state
 
 
 def _placed_in(connection: Connection, thread: Thread, entries: Sequence[SourceEntry], versions: Versions) -> Loaded:

@@ -22,11 +22,13 @@ from threadmark.compaction.ledger.weights import CRITICAL_ATOMS, CRITICAL_CLAUSE
 __all__ = [
     "Account",
     "AccountUnbalanced",
+    "Dropped",
     "Judged",
     "Ledger",
     "Rules",
     "balance_of",
     "close",
+    "dropped_in",
     "judge",
     "judge_critical",
     "totals_of",
@@ -85,6 +87,13 @@ class Judged(NamedTuple):
             and not (self.outcomes[key].status in carried and self.outcomes[key].persistent)
             and self.outcomes[key].reason is not Reason.SUPERSEDED
         ]
+
+
+class Dropped(NamedTuple):
+    """How many units of a ledger are dropped, of every kind, and how many of those are critical."""
+
+    unit_count: int
+    critical_count: int
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,6 +197,12 @@ def balance_of(rows: Iterable[Row]) -> dict[tuple[str, str], Counter[str]]:
     for row in rows:
         balance.setdefault((row.unit, row.cls), Counter())[row.status] += 1
     return balance
+
+
+def dropped_in(rows: Iterable[Row]) -> Dropped:
+    """The counts that a summary's header, a receipt and a preview give."""
+    gone = [row for row in rows if row.status is Status.DROPPED]
+    return Dropped(len(gone), sum(row.critical for row in gone))
 
 
 def totals_of(rows: Iterable[Row]) -> dict[str, dict[str, int]]:

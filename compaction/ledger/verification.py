@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.input.analysis import Analyses
-from threadmark.compaction.input.source import Role
+from threadmark.compaction.input.source import Role, SourceEntry
 from threadmark.compaction.input.thread_loader import MessageCounter, entries_as_of
 from threadmark.compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
 from threadmark.compaction.records import Compaction
@@ -37,9 +37,7 @@ def check_compaction(connection: Connection, done: Compaction) -> LedgerCheck:
     damage = None
     try:
         verify_rows(ledger, done.prev_ledger_root, done.ledger_root)
-        entries = entries_as_of(connection, done.thread, done.branch, done.head_seq, MessageCounter(estimate_tokens))
-        covered = [entry for entry in entries if _is_covered(done, entry.seq, entry.role)]
-        recheck_rows(ledger, covered, Analyses(), recounts=recounts)
+        recheck_rows(ledger, _covered_by(connection, done), Analyses(), recounts=recounts)
     except LedgerDamaged as error:
         damage = str(error)
     return LedgerCheck(
@@ -75,6 +73,19 @@ def check_thread(connection: Connection, tenant_id: str, thread_id: str) -> list
     ):
         checks[-1] = msgspec.structs.replace(checks[-1], damage="the thread names another last ledger")
     return checks
+
+
+def _covered_by(connection: Connection, done: Compaction) -> list[SourceEntry]:
+    """The covered entries as they were when the ledger was sealed, the erased ones without words."""
+    entries = entries_as_of(connection, done.thread, done.branch, done.head_seq, MessageCounter(estimate_tokens))
+    placed = {entry.position for entry in entries}
+    # A covered message that the journal has no more, or that was erased on another branch when this was sealed.
+    entries += [
+        SourceEntry(seq=position.seq, message=position.message, role=role, erased=True)
+        for position, role in views.erased_in(connection, done.thread).items()
+        if position not in placed
+    ]
+    return [entry for entry in entries if _is_covered(done, entry.seq, entry.role)]
 
 
 def _is_covered(done: Compaction, seq: int, role: Role) -> bool:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from threadmark.compaction.errors import HoldLost, RunInProgress, ViewMoved
 from threadmark.compaction.input.analysis import PartAnalysis
 from threadmark.compaction.input.thread_loader import Loaded
-from threadmark.compaction.ledger import Status, totals_of
+from threadmark.compaction.ledger import Status, dropped_in, totals_of
 from threadmark.compaction.records import Cause, Compaction, CompactionStatus, KeptView
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.store import ledger_rows, orders, replies, views
@@ -45,7 +45,8 @@ class Commit:
 def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     """Segment, ledger, promotions and the move of the view, or nothing. Repeatable.
 
-    Raises RunInProgress, LeaseLost, ThreadGone, ViewMoved or HoldLost; nothing is written then.
+    Raises RunInProgress, LeaseLost, ThreadGone, ViewMoved or HoldLost; nothing is written then. ViewMoved also where
+    messages were erased since the work began: it may have their words.
     """
     loaded, proposal = done.loaded, done.proposal
     thread = _still(connection, loaded, done.fence)
@@ -100,6 +101,8 @@ def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
     if fence is None and thread.owner is not None:
         raise RunInProgress(thread.thread_id)
     changed = thread.lineage != loaded.thread.lineage and fence is None
+    erased = views.erased_in(connection, thread.number)
+    changed = changed or any(not entry.erased and entry.position in erased for entry in loaded.entries)
     if changed or is_overwritten(connection, thread.number, loaded.thread.head_seq):
         raise ViewMoved(thread.thread_id, loaded.current_view.view_id)
     return thread
@@ -107,7 +110,6 @@ def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
 
 def _ended(done: Commit, view: View) -> dict[str, Any]:
     proposal, ledger = done.proposal, done.proposal.ledger
-    gone = [row for row in ledger.rows if row.status is Status.DROPPED and row.critical]
     return {
         "status": CompactionStatus.COMMITTED,
         "view_id": view.view_id,
@@ -123,7 +125,7 @@ def _ended(done: Commit, view: View) -> dict[str, Any]:
         "strategy": proposal.strategy,
         "totals": msgspec.json.encode(totals_of(ledger.rows)),
         "rejections": msgspec.json.encode(proposal.rejections),
-        "critical_dropped": len(gone),
+        "critical_dropped": dropped_in(ledger.rows).critical_count,
         "introduced": sum(row.status is Status.INTRODUCED for row in ledger.rows),
         "ordinal": view.version,
         "prev_ledger_root": ledger.previous_root,

@@ -18,9 +18,8 @@ from threadmark.compaction.ledger import (
     Passage,
     RowKey,
     Shown,
-    Status,
-    UnitKind,
     close,
+    dropped_in,
     judge,
     judge_critical,
 )
@@ -285,11 +284,9 @@ class _Work:
 
     def _counted(self, segment: Segment, ledger: Ledger) -> Segment:
         """The segment with the counts of the ledger, which are the ones that the model is told."""
-        gone = [
-            row for row in ledger.rows if row.status is Status.DROPPED and row.unit in (UnitKind.CLAUSE, UnitKind.ATOM)
-        ]
+        dropped = dropped_in(ledger.rows)
         counted = msgspec.structs.replace(
-            segment, dropped_count=len(gone), critical_dropped_count=sum(row.critical for row in gone)
+            segment, dropped_count=dropped.unit_count, critical_dropped_count=dropped.critical_count
         )
         return msgspec.structs.replace(counted, tokens=self._count(segment_text(counted)))
 

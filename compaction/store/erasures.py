@@ -1,12 +1,12 @@
 """Places of erased messages, and the outbox without their words."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping
 
 import msgspec
 from sqlalchemy import Connection, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.input.source import Position, Role
 from threadmark.compaction.run.promotion import Promotion
 from threadmark.compaction.store.insert_new import insert_new
 
@@ -15,14 +15,11 @@ __all__ = ["add_erasures", "erase_promotions"]
 _PROMOTION = msgspec.json.Decoder(Promotion)
 
 
-def add_erasures(connection: Connection, thread: int, gone: Iterable[SourceEntry]) -> None:
+def add_erasures(connection: Connection, thread: int, gone: Mapping[Position, Role]) -> None:
     """Remember where the messages stood, and who spoke."""
-    for entry in gone:
-        insert_new(
-            connection,
-            tables.erasure,
-            {"thread": thread, "seq": entry.seq, "message": entry.message, "role": entry.role},
-        )
+    for position, role in gone.items():
+        values = {"thread": thread, "seq": position.seq, "message": position.message, "role": role}
+        insert_new(connection, tables.erasure, values)
 
 
 def erase_promotions(connection: Connection, thread: int, erased: Collection[int]) -> int:

@@ -118,13 +118,13 @@ async def test_counts_that_the_model_is_told_come_from_the_ledger() -> None:
     proposal = await thread.compact()
     assert isinstance(proposal, Proposal)
     assert proposal.segment is not None
-    gone = sum(
-        row.status is Status.DROPPED and row.unit in (UnitKind.ATOM, UnitKind.CLAUSE) for row in proposal.ledger.rows
-    )
+    gone = [row for row in proposal.ledger.rows if row.status is Status.DROPPED]
+    assert UnitKind.MESSAGE in {row.unit for row in gone}
     summary = next(
         part for part in render(thread.view, thread.entries, thread.segments).parts if part.kind is PartRole.SUMMARY
     )
-    assert f'dropped="{gone}"' in str(summary.content)
+    assert f' dropped="{len(gone)}"' in str(summary.content)
+    assert f' critical_dropped="{sum(row.critical for row in gone)}"' in str(summary.content)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from threadmark.compaction import (
     Preview,
     SummariserKind,
     Trigger,
+    dropped_in,
     purse_spent,
 )
 from threadmark.state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
@@ -241,7 +242,7 @@ def _previewed(preview: Preview) -> _Outcome:
         tokens_after=made.tokens_after,
         prompt_tokens=made.prompt_tokens,
         output_tokens=made.output_tokens,
-        critical_dropped=sum(row.critical and row.status == "dropped" for row in made.ledger.rows),
+        critical_dropped=dropped_in(made.ledger.rows).critical_count,
     )
 
 

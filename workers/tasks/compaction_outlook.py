@@ -1,6 +1,6 @@
 """What a dry run tells of one thread: the figures of its preview."""
 
-from threadmark.compaction import CompactionStatus, Outlook, Preview, totals_of
+from threadmark.compaction import CompactionStatus, Outlook, Preview, dropped_in, totals_of
 
 __all__ = ["outlook_of"]
 
@@ -50,7 +50,7 @@ def outlook_of(preview: Preview, thread_id: str) -> Outlook:
         cost=preview.cost,
         shown_ratio=made.ledger.shown_ratio,
         totals={unit: dict(counts) for unit, counts in totals_of(rows).items()},
-        critical_dropped=sum(row.critical and row.status == "dropped" for row in rows),
+        critical_dropped=dropped_in(rows).critical_count,
         introduced=sum(row.status == "introduced" for row in rows),
         rejections=tuple((each.strategy, str(each.reason), each.detail) for each in made.rejections),
     )
