@@ -41,6 +41,7 @@ class Storm:
         self._away_since_s: float | None = None
         #: One outage at a time: a server that another fault is starting cannot be stopped.
         self._outage = asyncio.Lock()
+        self._redis = asyncio.Lock()
 
     async def strike(self, fault: str, chance: random.Random) -> None:
         """Bring the fault at an instant within FAULT_MS_MAX; returns when it is over."""
@@ -96,11 +97,13 @@ class Storm:
 
     async def kill_redis(self, chance: random.Random) -> None:
         """Redis dies with all that it knew, and starts empty."""
-        await asyncio.to_thread(self._fleet.redis.restart)
+        async with self._redis:
+            await asyncio.to_thread(self._fleet.redis.restart)
 
     async def empty_redis(self, chance: random.Random) -> None:
         """Redis forgets everything, and keeps its connections."""
-        await asyncio.to_thread(self._fleet.redis.flush)
+        async with self._redis:
+            await asyncio.to_thread(self._fleet.redis.flush)
 
     def _victim(self, chance: random.Random) -> Mortal:
         return chance.choice(self._fleet.apis if chance.random() < 0.25 else self._fleet.workers)
