@@ -22,6 +22,7 @@ from threadmark.memory.errors import (
     Unavailable,
     UnknownAssertion,
     UnknownJob,
+    UnknownQuarantine,
 )
 from threadmark.memory.index.claimed_index import ClaimedIndex
 from threadmark.memory.index.edge_index import EdgeIndex
@@ -113,6 +114,7 @@ __all__ = [
     "Unavailable",
     "UnknownAssertion",
     "UnknownJob",
+    "UnknownQuarantine",
     "Verdict",
     "Which",
     "Withheld",

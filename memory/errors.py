@@ -6,6 +6,7 @@ RecollectionError
 │   └── FilterRefused       an empty or unknown filter: it would have matched everything
 ├── UnknownAssertion        no such assertion in this tenant (404)
 ├── UnknownJob              no such erasure in this tenant (404)
+├── UnknownQuarantine       no such quarantine in this tenant (404)
 ├── AlreadyRetracted        it is not held any more (409)
 ├── CannotUndo              later changes stand on it (409)
 └── Unavailable             index, embedder or database cannot answer now; nothing was changed
@@ -27,6 +28,7 @@ __all__ = [
     "Unavailable",
     "UnknownAssertion",
     "UnknownJob",
+    "UnknownQuarantine",
 ]
 
 
@@ -65,6 +67,14 @@ class UnknownJob(RecollectionError, LookupError):
     def __init__(self, erasure_id: str) -> None:
         super().__init__(f"no erasure {erasure_id!r}")
         self.erasure_id = erasure_id
+
+
+class UnknownQuarantine(RecollectionError, LookupError):
+    """No quarantine of this tenant has this id."""
+
+    def __init__(self, quarantine_id: str) -> None:
+        super().__init__(f"no quarantine {quarantine_id!r}")
+        self.quarantine_id = quarantine_id
 
 
 class AlreadyRetracted(RecollectionError):

@@ -222,7 +222,7 @@ class Recollection:
         return held
 
     async def release(self, quarantine_id: str, *, tenant_id: str, now: datetime) -> int:
-        """End a quarantine; how much came back."""
+        """End a quarantine; how much came back. Raises UnknownQuarantine."""
         freed = await self._database.write(
             partial(revisions.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
         )

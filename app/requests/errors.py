@@ -107,6 +107,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     memory.FilterRefused: Refusal(422, "filter_refused"),
     memory.UnknownAssertion: Refusal(404, "not_found"),
     memory.UnknownJob: Refusal(404, "not_found"),
+    memory.UnknownQuarantine: Refusal(404, "not_found"),
     memory.AlreadyRetracted: Refusal(409, "already_retracted"),
     memory.CannotUndo: Refusal(409, "cannot_undo"),
     memory.Unavailable: Refusal(503, "memory_unavailable", retry_after_s=1),

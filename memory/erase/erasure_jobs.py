@@ -107,10 +107,13 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
         return []
     what = forget_of(load(row["selector"]))
     wanted = named(tenant_id, what)
-    first = rows(connection, select(assertion.c.root_id).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT))
-    if not first:
+    first = select(assertion.c.number).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT).with_for_update()
+    numbers = list(connection.scalars(first))
+    # Looked at again under the lock: what is said again at this moment has not expired.
+    again = select(assertion.c.root_id).where(assertion.c.number.in_(numbers), wanted).distinct()
+    roots = sorted(connection.scalars(again)) if numbers else []
+    if not roots:
         return []
-    roots = sorted({each["root_id"] for each in first})
     if what.expired_by is None:
         roots = with_turns(connection, roots)
     # With a statement go all its versions: they say the same words.

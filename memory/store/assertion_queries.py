@@ -16,7 +16,7 @@ from threadmark.memory.store.rows import assertion_of, evidence_of
 from threadmark.memory.store.statements import chunks, known_namespaces, rows
 from threadmark.memory.store.tables import assertion, evidence, namespace, succession
 from threadmark.memory.text.terms import folded
-from threadmark.memory.write.new_assertions import SUPERSEDES
+from threadmark.memory.versions import SUPERSEDES
 
 __all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline"]
 

@@ -13,6 +13,7 @@ from threadmark.memory.model.scope import Namespace, Scope
 from threadmark.memory.model.values import canonical
 from threadmark.memory.store.job_tables import outbox
 from threadmark.memory.store.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
+from threadmark.memory.write.preparation import Prepared
 
 __all__ = [
     "IS_HELD",
@@ -25,10 +26,11 @@ __all__ = [
     "lock_attribute",
     "namespace_id",
     "namespace_ids",
-    "raise_trust",
     "rows",
+    "strengthened",
     "succeed",
     "told_before",
+    "was_told",
 ]
 
 ID_COUNT_MAX = 500
@@ -42,7 +44,6 @@ IS_HELD = IS_KNOWN & (assertion.c.hold == literal("", literal_execute=True))
 _NAMESPACE = select(namespace.c.namespace_id).where(
     namespace.c.tenant_id == bindparam("tenant_id"), namespace.c.labels == bindparam("labels")
 )
-_BY_ID = select(assertion).where(assertion.c.assertion_id == bindparam("key"))
 _TOLD = (
     select(evidence.c.root_id)
     .where(
@@ -54,10 +55,11 @@ _TOLD = (
     .limit(1)
 )
 _LATEST = (
-    select(assertion.c.assertion_id, assertion.c.hold)
+    select(assertion)
     .where(assertion.c.root_id == bindparam("root_id"))
     .order_by(assertion.c.known_to.desc(), assertion.c.number.desc())
     .limit(1)
+    .with_for_update()
 )
 _INSERT_VERSION = insert(assertion).returning(assertion.c.number)
 _INSERT_EVIDENCE = insert(evidence).inline()
@@ -145,11 +147,14 @@ def succeed(connection: Connection, tenant_id: str, at: int, pairs: Iterable[tup
         connection.execute(_INSERT_SUCCESSION, rows)
 
 
-def add_evidence(connection: Connection, sources: Sequence[Mapping[str, Any]]) -> None:
-    """Append sources. The rows lack only their ids."""
+def add_evidence(connection: Connection, sources: Sequence[Mapping[str, Any]], *, once: bool = True) -> None:
+    """Append sources. The rows lack only their ids. `once=False`: the moment is told again, of a statement that
+    ended.
+    """
     if sources:
         connection.execute(
-            _INSERT_EVIDENCE, [{**row, "evidence_id": str(uuid4()), "once": _once(row)} for row in sources]
+            _INSERT_EVIDENCE,
+            [{**row, "evidence_id": str(uuid4()), "once": _once(row) if once else 0} for row in sources],
         )
 
 
@@ -157,24 +162,44 @@ def _once(row: Mapping[str, Any]) -> int:
     return int(row.get("origin_key") is not None and row["role"] == Role.SUPPORTS)
 
 
-def raise_trust(connection: Connection, assertion_id: str, trust: Trust, expires_at: int) -> None:
-    """Trust an assertion more, and let it last as long as the more trusted word lasts."""
-    row = rows(connection, _BY_ID, {"key": assertion_id})[0]
-    connection.execute(
-        update(assertion)
-        .where(assertion.c.assertion_id == assertion_id)
-        .values(trust=trust, expires_at=max(row["expires_at"], expires_at))
-    )
-    enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
+def strengthened(connection: Connection, row: dict[str, Any], item: Prepared) -> None:
+    """Let a statement that is said again last as long as its longest word, and trust it as its most trusted one."""
+    order = list(Trust)
+    trust = min(Trust(row["trust"]), item.draft.trust, key=order.index)
+    expires_at = max(row["expires_at"], item.expires_at)
+    if (trust, expires_at) == (row["trust"], row["expires_at"]):
+        return
+    row |= {"trust": trust, "expires_at": expires_at}
+    if "number" in row:
+        same = assertion.c.assertion_id == row["assertion_id"]
+        connection.execute(update(assertion).where(same).values(trust=trust, expires_at=expires_at))
+        enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
 
 
-def told_before(connection: Connection, number: int, origin_key: str, digest: str) -> Verdict | None:
-    """What a job that runs again is told: what became of this moment's statement the first time."""
-    root_id = connection.scalar(_TOLD, {"namespace_id": number, "origin_key": origin_key, "digest": digest})
+def was_told(connection: Connection, number: int, item: Prepared) -> bool:
+    """Whether this moment has made this statement before."""
+    return item.origin_key is not None and connection.scalar(_TOLD, _told(number, item)) is not None
+
+
+def told_before(connection: Connection, number: int, item: Prepared) -> Verdict | None:
+    """What a job that runs again is told: what became of this moment's statement the first time.
+
+    None where it has expired meanwhile: then it is said anew.
+    """
+    root_id = connection.scalar(_TOLD, _told(number, item))
     if root_id is None or not (found := rows(connection, _LATEST, {"root_id": root_id})):
         return None
-    disposition = Disposition.QUARANTINED if found[0]["hold"] else Disposition.DUPLICATE
-    return Verdict(assertion_id=found[0]["assertion_id"], disposition=disposition, hold=found[0]["hold"])
+    latest = found[0]
+    if latest["known_to"] == FAR_US:
+        if latest["expires_at"] <= item.now:
+            return None
+        strengthened(connection, latest, item)
+    disposition = Disposition.QUARANTINED if latest["hold"] else Disposition.DUPLICATE
+    return Verdict(assertion_id=latest["assertion_id"], disposition=disposition, hold=latest["hold"])
+
+
+def _told(number: int, item: Prepared) -> dict[str, Any]:
+    return {"namespace_id": number, "origin_key": item.origin_key, "digest": item.digest}
 
 
 def rows(connection: Connection, query: Any, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

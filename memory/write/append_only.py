@@ -12,7 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, literal, select
 
 from threadmark.memory.model.admission import hold_for
 from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
-from threadmark.memory.model.provenance import Role, Trust
+from threadmark.memory.model.provenance import Role
 from threadmark.memory.store.job_tables import outbox
 from threadmark.memory.store.rows import evidence_row, version_row
 from threadmark.memory.store.statements import (
@@ -20,11 +20,12 @@ from threadmark.memory.store.statements import (
     add_evidence,
     chunks,
     namespace_ids,
-    raise_trust,
     rows,
+    strengthened,
     told_before,
 )
 from threadmark.memory.store.tables import assertion, evidence
+from threadmark.memory.versions import has_expired, make_way, widened
 from threadmark.memory.write.conversation import Conversations
 from threadmark.memory.write.preparation import Prepared
 from threadmark.memory.write.quarantine import held_selectors, is_named
@@ -37,10 +38,19 @@ _TOLD = select(evidence.c.namespace_id, evidence.c.origin_key, evidence.c.digest
     evidence.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
     evidence.c.origin_key.in_(bindparam("keys", expanding=True)),
 )
-_HELD = select(assertion).where(
-    assertion.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
-    assertion.c.digest.in_(bindparam("keys", expanding=True)),
-    IS_KNOWN,
+_HELD = (
+    select(assertion)
+    .where(
+        assertion.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
+        assertion.c.digest.in_(bindparam("keys", expanding=True)),
+        IS_KNOWN,
+    )
+    # What lasts longest is what a repetition meets; in one order for all who lock them.
+    .order_by(assertion.c.expires_at.desc(), assertion.c.number)
+    .with_for_update()
+)
+_NUMBERS = select(assertion.c.assertion_id, assertion.c.number).where(
+    assertion.c.assertion_id.in_(bindparam("keys", expanding=True))
 )
 _INSERT = insert(assertion).inline()
 _QUEUE = insert(outbox).from_select(
@@ -68,21 +78,27 @@ class _Run:
         """Decide about one draft; what it adds is inserted by `finish`."""
         number = self._numbers[item.draft.namespace]
         told = (number, item.origin_key, item.digest)
-        if item.origin_key is not None and told in self._told:
-            self.finish()
-            if (verdict := told_before(self._connection, number, item.origin_key, item.digest)) is not None:
+        if is_told := item.origin_key is not None and told in self._told:
+            self._settle()
+            if (verdict := told_before(self._connection, number, item)) is not None:
                 return verdict
         self._told.add(told)
         source_held = is_named(self._selectors, item.draft.origin)
         hold = hold_for(item.draft.trust, item.draft.namespace, (), source_held=source_held)
         key = (number, item.digest, bool(hold))
-        if (held := self._held.get(key)) is not None:
-            return self._merge(item, held)
+        held = self._held.get(key)
+        if held is not None and not _has_ended(held, item.now):
+            return self._merge(key, item, held)
         row = version_row(item, str(uuid4()), number, cardinality) | {"hold": hold}
         row |= self._conversations.place(row)
+        if held is not None:
+            # The same statement goes on under its root, with the sources that it had.
+            row |= {"root_id": held["root_id"], "known_from": max(item.now, held["known_from"] + 1)}
+            make_way(self._connection, [held], row["assertion_id"], row["known_from"])
         self._held[key] = row
         self._versions.append(row)
-        self._evidence.append(evidence_row(item, row["root_id"], number, Role.SUPPORTS, item.now))
+        if held is None or not is_told:
+            self._add_source(item, row, once=not is_told)
         disposition = Disposition.QUARANTINED if hold else Disposition.ADDED
         return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=hold)
 
@@ -95,16 +111,33 @@ class _Run:
         add_evidence(self._connection, self._evidence)
         self._versions, self._evidence = [], []
 
-    def _merge(self, item: Prepared, row: Row) -> Verdict:
-        """Add a moment to a statement that is held. Said again by somebody more trusted, it is trusted more."""
-        self._evidence.append(evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now))
-        order = list(Trust)
-        if order.index(item.draft.trust) < order.index(Trust(row["trust"])):
-            self.finish()
-            raise_trust(self._connection, row["assertion_id"], item.draft.trust, item.expires_at)
-            row["trust"] = item.draft.trust
+    def _settle(self) -> None:
+        """Insert what is new, and go on with those rows as with any others."""
+        inserted = {row["assertion_id"]: row for row in self._versions}
+        self.finish()
+        for part in chunks(list(inserted)):
+            for assertion_id, number in self._connection.execute(_NUMBERS, {"keys": part}):
+                inserted[assertion_id]["number"] = number
+
+    def _merge(self, key: Key, item: Prepared, row: Row) -> Verdict:
+        """Add a moment to a statement that is held. It was true since it was first observed, and lasts as long as the
+        word that lasts longest."""
+        self._add_source(item, row)
+        if item.valid_from < row["valid_from"]:
+            if _is_new(row):
+                row["valid_from"] = item.valid_from
+            else:
+                row = self._held[key] = widened(self._connection, row, item.valid_from, item.now)
+        strengthened(self._connection, row, item)
         disposition = Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE
         return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=row["hold"])
+
+    def _add_source(self, item: Prepared, row: Row, *, once: bool = True) -> None:
+        source = evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)
+        if once:
+            self._evidence.append(source)
+        else:
+            add_evidence(self._connection, [source], once=False)
 
     def _all_told(self, items: Sequence[Prepared]) -> set[tuple[int, str | None, str]]:
         keys = sorted({item.origin_key for item in items if item.origin_key is not None})
@@ -121,6 +154,15 @@ class _Run:
             for row in rows(self._connection, _HELD, values):
                 found.setdefault((row["namespace_id"], row["digest"], bool(row["hold"])), row)
         return found
+
+
+def _is_new(row: Row) -> bool:
+    """Whether this transaction has it in hand and has not inserted it: nobody believed it before."""
+    return "number" not in row
+
+
+def _has_ended(row: Row, now: int) -> bool:
+    return not _is_new(row) and has_expired(row, now)
 
 
 def remember_plain(connection: Connection, items: Iterable[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:

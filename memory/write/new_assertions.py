@@ -5,48 +5,36 @@ from itertools import groupby
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, select
 
 from threadmark.memory.model.admission import Hold, hold_for
-from threadmark.memory.model.assertion import Cardinality, Closing, Disposition, Verdict
-from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
 from threadmark.memory.model.provenance import Role, Trust
-from threadmark.memory.model.timeline import Placement, Version, cover, place
-from threadmark.memory.model.values import canonical
+from threadmark.memory.model.timeline import cover, place
 from threadmark.memory.store.rows import evidence_row, version_row
 from threadmark.memory.store.statements import (
-    IS_HELD,
     add_evidence,
-    enqueue,
     insert_version,
     lock_attribute,
     namespace_id,
-    raise_trust,
-    rows,
-    succeed,
+    strengthened,
     told_before,
+    was_told,
 )
-from threadmark.memory.store.tables import assertion, attribute
+from threadmark.memory.store.tables import attribute
+from threadmark.memory.versions import carry_on, has_expired, held_versions, make_way, version_of
 from threadmark.memory.write.append_only import remember_plain
 from threadmark.memory.write.conversation import Conversations
 from threadmark.memory.write.preparation import Prepared
 from threadmark.memory.write.quarantine import held_selectors, is_named
 
 __all__ = [
-    "REMAINS",
-    "SUPERSEDES",
-    "carry_on",
-    "close",
     "declared",
-    "held_versions",
     "remember",
     "remember_one",
-    "version_of",
 ]
 
 Row = dict[str, Any]
-#: Kinds of succession: the newer ended the belief in the older; the newer is what remained of the older.
-SUPERSEDES, REMAINS = "supersedes", "remains"
 
 
 def declared(connection: Connection, tenant_id: str, key: str, wanted: Cardinality | None) -> Cardinality:
@@ -77,12 +65,13 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     number = namespace_id(connection, item.tenant_id, item.draft.namespace)
     subject_key, attribute_key = item.subject_key or "", item.attribute_key or ""
     lock_attribute(connection, item.tenant_id, number, subject_key, attribute_key)
-    if item.origin_key is not None:
-        told = told_before(connection, number, item.origin_key, item.digest)
-        if told is not None:
-            return told
+    is_told = was_told(connection, number, item)
+    if is_told and (told := told_before(connection, number, item)) is not None:
+        return told
     source_held = is_named(held_selectors(connection, item.tenant_id), item.draft.origin)
-    held = held_versions(connection, number, subject_key, attribute_key)
+    believed = held_versions(connection, number, subject_key, attribute_key)
+    expired = [row for row in believed if has_expired(row, item.now)]
+    held = [row for row in believed if not has_expired(row, item.now)]
     versions = [version_of(row) for row in held]
     placement = place(versions, item.valid_from, item.valid_to)
     by_id = {row["assertion_id"]: row for row in held}
@@ -95,14 +84,19 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     hold = hold_for(item.draft.trust, item.draft.namespace, overruled, source_held=source_held)
     row = _new_row(connection, item, number, Cardinality.ONE)
     if hold:
-        return _keep_apart(connection, item, row, hold)
+        return _keep_apart(connection, item, row, hold, once=not is_told)
     # Beliefs that end and begin in one microsecond would have been held for no time at all.
-    at = max([item.now, *(row["known_from"] + 1 for row in held)])
+    at = max([item.now, *(each["known_from"] + 1 for each in believed)])
     row |= {"valid_from": placement.valid_from, "valid_to": placement.valid_to, "known_from": at}
+    # The same statement goes on under its root, with the sources that it had: they go with whatever lasts longest.
+    row["root_id"] = next((each["root_id"] for each in expired if each["digest"] == item.digest), row["root_id"])
+    make_way(connection, expired, row["assertion_id"], at)
     carry_on(connection, placement, by_id, row["assertion_id"], at)
     insert_version(connection, row)
-    role = Role.CORRECTS if placement.closed else Role.SUPPORTS
-    add_evidence(connection, [evidence_row(item, row["root_id"], number, role, at)])
+    if not is_told or row["root_id"] == row["assertion_id"]:
+        role = Role.CORRECTS if placement.closed else Role.SUPPORTS
+        source = evidence_row(item, row["root_id"], number, role, at)
+        add_evidence(connection, [source], once=not is_told)
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.SUPERSEDED if placement.closed else Disposition.ADDED,
@@ -110,69 +104,10 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     )
 
 
-def carry_on(connection: Connection, placement: Placement, held: dict[str, Row], newer_id: str, at: int) -> None:
-    """End the belief in the versions that a placement closes, and believe what is left of them."""
-    if not placement.closed:
-        return
-    tenant_id = held[placement.closed[0]]["tenant_id"]
-    close(connection, [held[each] for each in placement.closed], Closing.SUPERSEDED, None, at)
-    succeed(connection, tenant_id, at, [(each, newer_id, SUPERSEDES) for each in placement.closed])
-    for part in placement.remainders:
-        again = copy_of(held[part.of], part.valid_from, part.valid_to, at)
-        insert_version(connection, again)
-        succeed(connection, tenant_id, at, [(part.of, again["assertion_id"], REMAINS)])
-
-
-def copy_of(row: Row, valid_from: int, valid_to: int, at: int) -> dict[str, Any]:
-    """A later version of the same statement: same words, same sources, other times."""
-    again = {key: value for key, value in row.items() if key not in {"number", "labels"}}
-    return again | {
-        "assertion_id": str(uuid4()),
-        "valid_from": valid_from,
-        "valid_to": valid_to,
-        "known_from": at,
-        "known_to": FAR_US,
-        "closing": None,
-        "reason": None,
-    }
-
-
-def close(connection: Connection, ended: Sequence[Row], closing: Closing, reason: str | None, at: int) -> None:
-    """End the belief in versions, and queue their index entries."""
-    ids = [row["assertion_id"] for row in ended]
-    why = None if reason is None else canonical(reason)
-    connection.execute(
-        update(assertion).where(assertion.c.assertion_id.in_(ids)).values(known_to=at, closing=closing, reason=why)
-    )
-    for row in ended:
-        enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
-
-
-def held_versions(connection: Connection, number: int, subject_key: str, attribute_key: str) -> list[Row]:
-    """The versions of a single-valued attribute that are believed now, in the order of their validity."""
-    query = (
-        select(assertion)
-        .where(
-            assertion.c.namespace_id == number,
-            assertion.c.subject_key == subject_key,
-            assertion.c.attribute_key == attribute_key,
-            assertion.c.cardinality == Cardinality.ONE,
-            IS_HELD,
-        )
-        .order_by(assertion.c.valid_from)
-    )
-    return rows(connection, query)
-
-
-def version_of(row: Row) -> Version:
-    """The times of a row."""
-    names = ("assertion_id", "valid_from", "valid_to", "known_from", "known_to")
-    return Version(**{name: row[name] for name in names})
-
-
-def _keep_apart(connection: Connection, item: Prepared, row: dict[str, Any], hold: Hold) -> Verdict:
+def _keep_apart(connection: Connection, item: Prepared, row: dict[str, Any], hold: Hold, *, once: bool) -> Verdict:
     insert_version(connection, row | {"hold": hold})
-    add_evidence(connection, [evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)])
+    source = evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)
+    add_evidence(connection, [source], once=once)
     return Verdict(assertion_id=row["assertion_id"], disposition=Disposition.QUARANTINED, hold=hold)
 
 
@@ -182,11 +117,9 @@ def _new_row(connection: Connection, item: Prepared, number: int, cardinality: C
 
 
 def _merge(connection: Connection, item: Prepared, row: Row) -> Verdict:
-    """Add a moment to a statement that is held. Said again by somebody more trusted, it is trusted more and lasts."""
+    """Add a moment to a statement that is held. Said again, it lasts as long as the word that lasts longest."""
     add_evidence(connection, [evidence_row(item, row["root_id"], row["namespace_id"], Role.SUPPORTS, item.now)])
-    order = list(Trust)
-    if order.index(item.draft.trust) < order.index(Trust(row["trust"])):
-        raise_trust(connection, row["assertion_id"], item.draft.trust, item.expires_at)
+    strengthened(connection, row, item)
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.QUARANTINED if row["hold"] else Disposition.DUPLICATE,

@@ -18,6 +18,7 @@ from threadmark.memory import (
     Selector,
     Trust,
     UnknownAssertion,
+    UnknownQuarantine,
 )
 
 
@@ -145,7 +146,8 @@ async def test_a_source_is_quarantined_with_all_that_rests_on_it(memory: Recolle
 
     assert count == 2
     assert await texts(memory, "likes tea gold prefers trains") == ["prefers trains"]
-    assert await memory.release(quarantine_id, tenant_id="other", now=NOW) == 0
+    with pytest.raises(UnknownQuarantine):
+        await memory.release(quarantine_id, tenant_id="other", now=NOW)
     assert await memory.release(quarantine_id, tenant_id="acme", now=NOW) == 3
     assert await memory.release(quarantine_id, tenant_id="acme", now=NOW) == 0
     assert len(await texts(memory, "likes tea gold prefers trains")) == 4

@@ -172,7 +172,7 @@ async def quarantine(
 async def release(
     quarantine_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> Released:
-    """End a quarantine; 0 for one that is not in force in this tenant."""
+    """End a quarantine; 0 for one that has ended already, 404 for one that the tenant does not have."""
     wanted = uuid_of("quarantine", quarantine_id)
     count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
     return Released(wanted, count)

@@ -204,6 +204,8 @@ async def test_a_source_is_kept_apart_and_released(api: Api, admin: str) -> None
     after = (await api.call("POST", "/memories/recall", admin, json=asked)).json()["answers"]
 
     assert (held.json()["held_count"], during, freed["released_count"], len(after)) == (1, [], 1, 1)
+    unknown = await api.call("POST", f"/memories/quarantine/{NOWHERE}/release", admin)
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
 
 
 async def test_where_a_memory_came_from_is_looked_up_and_never_believed(api: Api, admin: str) -> None:
