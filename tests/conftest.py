@@ -29,6 +29,13 @@ def pytest_configure() -> None:
         del os.environ[name]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give the soak tests all the time they need; every other test has the limit of pyproject.toml."""
+    for item in items:
+        if item.get_closest_marker("soak") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.fixture(scope="session")
 def private_postgres() -> Iterator[PrivatePostgres]:
     """A PostgreSQL server shared by the whole run; a test may stop it, the next one finds it started."""
