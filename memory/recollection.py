@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
+from threadmark.memory.access_log import AccessLog
 from threadmark.memory.embedders.embedder import Embedder
 from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
@@ -65,6 +66,7 @@ class Recollection:
         self._rebuild = Rebuild(database, index, embedder, self._indexer)
         self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
         self._clock, self._copies = clock, copies
+        self._access_log = AccessLog(database)
         self._declarations = Declarations(database)
 
     async def open(self, *, background: bool = True) -> None:
@@ -109,6 +111,7 @@ class Recollection:
         """End the background, then let go of index and database."""
         await self._indexer.stop()
         await self._index.close()
+        await self._access_log.close()
         await self._database.close()
 
     async def remember(self, drafts: Sequence[Draft], *, scope: Scope, now: datetime) -> list[Verdict]:
@@ -126,14 +129,19 @@ class Recollection:
         return verdicts
 
     async def recall(self, question: Question) -> Answers:
-        """Answer a question. Raises Unavailable only when the database cannot be read."""
+        """Answer a question, and log it in the background. Raises Unavailable only when the database cannot be read."""
         answers = await self._answering.answer(question)
-        await self._database.write(partial(recall_log.record, answers=answers))
+        self._access_log.add(answers)
         return answers
+
+    @property
+    def dropped_recall_count(self) -> int:
+        """Recalls that this process answered and could not log."""
+        return self._access_log.dropped_count
 
     async def recalls(self, run_ref: str, *, tenant_id: str) -> list[Access]:
         """What a run asked and was shown, in order."""
-        return await self._database.read(partial(recall_log.of_run, tenant_id=tenant_id, run_ref=run_ref))
+        return await self._access_log.of_run(run_ref, tenant_id=tenant_id)
 
     async def get(self, assertion_id: str, *, scope: Scope) -> Assertion:
         """One assertion with its sources. Raises UnknownAssertion, also for one outside the scope."""
@@ -260,6 +268,8 @@ class Recollection:
         except IndexUnavailable:
             _LOG.warning("an erasure waits for the index", exc_info=True)
             return await self.erasure(erasure_id, tenant_id=tenant_id)
+        # What was asked before the end of the erasure and is not written yet may repeat what is erased.
+        await self._access_log.flush()
         gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
         done = await self._database.write(
             partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
@@ -273,12 +283,14 @@ class Recollection:
         for tenant_id in await self._database.read(partial(erasure_jobs.tenants_with_expired, now=to_us(now))):
             swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
             count += swept.counts.get("assertions", 0)
-        await self._database.write(partial(recall_log.forget_before, instant=recalls_before))
+        while await self._database.write(partial(recall_log.forget_before, instant=recalls_before)):
+            continue
         await self._database.checkpoint()
         return count
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
         """Everything that the scope covers, as JSON lines."""
+        await self._access_log.flush()
         return await self._database.read(lambda c: [*exported(c, scope)])
 
     async def import_(self, lines: Iterable[str], *, scope: Scope) -> Imported:

@@ -1,0 +1,124 @@
+"""A question never waits for a write: its log entry is queued, bounded, written later, and counted when it is lost."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
+from threadmark.memory import Database, EdgeIndex, Forget, Recollection
+from threadmark.memory.access_log import AccessLog
+
+
+@pytest.fixture
+async def memory(tmp_path: Path) -> AsyncIterator[Recollection]:
+    """The embedded set."""
+    async with house(f"sqlite:///{tmp_path}/memory.db", EdgeIndex(tmp_path / "index")) as opened:
+        yield opened
+
+
+class Held:
+    """A writer that is busy until it is let go."""
+
+    def __init__(self, database: Database) -> None:
+        self._go_on, self._is_busy = threading.Event(), threading.Event()
+        self._write: Awaitable[None] = asyncio.ensure_future(database.write(self._wait))
+
+    async def begun(self) -> None:
+        """Come back when the writer is busy."""
+        await asyncio.to_thread(self._is_busy.wait, 30)
+
+    async def let_go(self) -> None:
+        """Let the writer go on, and wait for it."""
+        self._go_on.set()
+        await self._write
+
+    def _wait(self, _: Connection) -> None:
+        self._is_busy.set()
+        self._go_on.wait(60)
+
+
+async def test_recall_answers_while_the_writer_is_busy(memory: Recollection) -> None:
+    """Nothing of a question goes through the writer, and what a run asked is listed all the same."""
+    await remembered(memory, draft("The gate code is 4711."))
+    busy = Held(memory._database)
+    await busy.begun()
+    try:
+        async with asyncio.timeout(30):
+            answers = await memory.recall(question("What is the gate code?", run_ref="run-1"))
+            listed = await memory.recalls("run-1", tenant_id="acme")
+    finally:
+        await busy.let_go()
+
+    assert answers.answers
+    assert [each.recall_id for each in listed] == [answers.recall_id]
+    await memory._access_log.flush()
+    assert await memory.recalls("run-1", tenant_id="acme") == listed
+    assert not len(memory._access_log)
+
+
+async def test_a_full_queue_drops_and_counts(memory: Recollection) -> None:
+    """The queue is bounded; what does not fit is lost to the log alone, and counted."""
+    await remembered(memory, draft("The gate code is 4711."))
+    answers = await memory.recall(question("What is the gate code?"))
+    busy = Held(memory._database)
+    await busy.begun()
+    log = AccessLog(memory._database, count_max=2)
+    for _ in range(5):
+        log.add(answers)
+    await busy.let_go()
+    await log.close()
+
+    assert (log.dropped_count, len(log)) == (3, 0)
+
+
+async def test_a_stop_writes_what_is_queued(tmp_path: Path) -> None:
+    """A recall that was answered before an orderly stop is in the log afterwards."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    async with house(url, EdgeIndex(tmp_path / "index")) as memory:
+        await remembered(memory, draft("The gate code is 4711."))
+        answers = await memory.recall(question("What is the gate code?", run_ref="run-1"))
+    async with house(url, EdgeIndex(tmp_path / "index")) as memory:
+        (access,) = await memory.recalls("run-1", tenant_id="acme")
+
+    assert access.recall_id == answers.recall_id
+
+
+async def test_a_queued_recall_of_what_was_erased_is_not_written(memory: Recollection) -> None:
+    """Also another process's queue, which the erasure cannot see, brings nothing back."""
+    await remembered(memory, draft("Ada likes tea.", subject="Ada", attribute="drink", value="tea"))
+    answers = await memory.recall(question("What does Ada like?", run_ref="run-1"))
+    assert answers.answers
+    await memory.erase(Forget(subject="Ada"), tenant_id="acme", now=NOW)
+
+    elsewhere = AccessLog(memory._database)
+    elsewhere.add(answers)
+    await elsewhere.close()
+
+    assert await memory.recalls("run-1", tenant_id="acme") == []
+
+
+async def test_retention_forgets_recalls_in_batches(memory: Recollection, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every transaction of a sweep is bounded, and the sweep goes on until nothing old is left."""
+    monkeypatch.setattr("threadmark.memory.store.recall_log.FORGET_COUNT", 2)
+    await remembered(memory, draft("The gate code is 4711.", scope=HOME))
+    for _ in range(5):
+        await memory.recall(question("What is the gate code?", run_ref="run-1"))
+    await memory._access_log.flush()
+    counted: list[object] = []
+    write = memory._database.write
+
+    async def counting(unit: object) -> object:
+        counted.append(getattr(unit, "func", unit))
+        return await write(unit)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(memory._database, "write", counting)
+    later = NOW + timedelta(days=1)
+    await memory.sweep(now=later, recalls_before=later)
+
+    assert await memory.recalls("run-1", tenant_id="acme") == []
+    assert sum(getattr(each, "__name__", "") == "forget_before" for each in counted) == 4
