@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
-from threadmark.memory.access_log import AccessLog
 from threadmark.memory.embedders.embedder import Embedder
 from threadmark.memory.erase import erasure_jobs
-from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
+from threadmark.memory.erase.erasure_runner import ErasureRunner
+from threadmark.memory.erase.external_copies import ExternalCopies
 from threadmark.memory.erase.forget import Erasure, Forget
-from threadmark.memory.errors import IndexUnavailable, Refused, Unavailable
+from threadmark.memory.errors import Refused, Unavailable
 from threadmark.memory.index.index import Index
 from threadmark.memory.index.indexer import Indexer
 from threadmark.memory.index.rebuild import Agreement, Rebuild
@@ -30,6 +30,7 @@ from threadmark.memory.store import assertion_queries, recall_log
 from threadmark.memory.store.archive import Imported, exported, import_lines
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.recall_log import Access
+from threadmark.memory.store.recall_log_queue import RecallLogQueue
 from threadmark.memory.write import revisions
 from threadmark.memory.write.new_assertions import remember
 from threadmark.memory.write.preparation import prepare_all
@@ -65,8 +66,9 @@ class Recollection:
         self._indexer = Indexer(database, index, embedder, clock)
         self._rebuild = Rebuild(database, index, embedder, self._indexer)
         self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
-        self._clock, self._copies = clock, copies
-        self._access_log = AccessLog(database)
+        self._clock = clock
+        self._recall_log = RecallLogQueue(database)
+        self._erasures = ErasureRunner(database, self._indexer, self._recall_log, copies)
         self._declarations = Declarations(database)
 
     async def open(self, *, background: bool = True) -> None:
@@ -111,7 +113,7 @@ class Recollection:
         """End the background, then let go of index and database."""
         await self._indexer.stop()
         await self._index.close()
-        await self._access_log.close()
+        await self._recall_log.close()
         await self._database.close()
 
     async def remember(self, drafts: Sequence[Draft], *, scope: Scope, now: datetime) -> list[Verdict]:
@@ -131,17 +133,17 @@ class Recollection:
     async def recall(self, question: Question) -> Answers:
         """Answer a question, and log it in the background. Raises Unavailable only when the database cannot be read."""
         answers = await self._answering.answer(question)
-        self._access_log.add(answers)
+        self._recall_log.add(answers)
         return answers
 
     @property
     def dropped_recall_count(self) -> int:
         """Recalls that this process answered and could not log."""
-        return self._access_log.dropped_count
+        return self._recall_log.dropped_count
 
     async def recalls(self, run_ref: str, *, tenant_id: str) -> list[Access]:
         """What a run asked and was shown, in order."""
-        return await self._access_log.of_run(run_ref, tenant_id=tenant_id)
+        return await self._recall_log.of_run(run_ref, tenant_id=tenant_id)
 
     async def get(self, assertion_id: str, *, scope: Scope) -> Assertion:
         """One assertion with its sources. Raises UnknownAssertion, also for one outside the scope."""
@@ -255,27 +257,7 @@ class Recollection:
         When the index does not answer, the database is erased all the same, the job stays open, and it is taken up at
         the next opening.
         """
-        us, job = to_us(now), {"tenant_id": tenant_id, "erasure_id": erasure_id}
-        outside = await erase_copies(self._database, self._copies, **job) if self._copies else None
-        batch = partial(erasure_jobs.erase_batch, tenant_id=tenant_id, erasure_id=erasure_id, now=us)
-        erased = True
-        while erased:
-            erased = bool(await self._database.write(batch))
-        if outside is not None:
-            await erase_late_copies(self._database, outside, **job)
-        try:
-            await self._indexer.drain()
-        except IndexUnavailable:
-            _LOG.warning("an erasure waits for the index", exc_info=True)
-            return await self.erasure(erasure_id, tenant_id=tenant_id)
-        # What was asked before the end of the erasure and is not written yet may repeat what is erased.
-        await self._access_log.flush()
-        gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
-        done = await self._database.write(
-            partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=us)
-        )
-        await self._database.checkpoint()
-        return done
+        return await self._erasures.perform(erasure_id, tenant_id=tenant_id, now=to_us(now))
 
     async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
         """Erase what has expired, of every tenant, and the recalls from before an instant; how many assertions."""
@@ -290,7 +272,7 @@ class Recollection:
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
         """Everything that the scope covers, as JSON lines."""
-        await self._access_log.flush()
+        await self._recall_log.flush()
         return await self._database.read(lambda c: [*exported(c, scope)])
 
     async def import_(self, lines: Iterable[str], *, scope: Scope) -> Imported:

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
 from threadmark.memory import Database, EdgeIndex, Forget, Recollection
-from threadmark.memory.access_log import AccessLog
+from threadmark.memory.store.recall_log_queue import RecallLogQueue
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ async def test_recall_answers_while_the_writer_is_busy(memory: Recollection) -> 
 
     assert answers.answers
     assert [each.recall_id for each in listed] == [answers.recall_id]
-    await memory._access_log.flush()
+    await memory._recall_log.flush()
     assert await memory.recalls("run-1", tenant_id="acme") == listed
-    assert not len(memory._access_log)
+    assert not len(memory._recall_log)
 
 
 async def test_a_full_queue_drops_and_counts(memory: Recollection) -> None:
@@ -67,7 +67,7 @@ async def test_a_full_queue_drops_and_counts(memory: Recollection) -> None:
     answers = await memory.recall(question("What is the gate code?"))
     busy = Held(memory._database)
     await busy.begun()
-    log = AccessLog(memory._database, count_max=2)
+    log = RecallLogQueue(memory._database, count_max=2)
     for _ in range(5):
         log.add(answers)
     await busy.let_go()
@@ -95,7 +95,7 @@ async def test_a_queued_recall_of_what_was_erased_is_not_written(memory: Recolle
     assert answers.answers
     await memory.erase(Forget(subject="Ada"), tenant_id="acme", now=NOW)
 
-    elsewhere = AccessLog(memory._database)
+    elsewhere = RecallLogQueue(memory._database)
     elsewhere.add(answers)
     await elsewhere.close()
 
@@ -108,7 +108,7 @@ async def test_retention_forgets_recalls_in_batches(memory: Recollection, monkey
     await remembered(memory, draft("The gate code is 4711.", scope=HOME))
     for _ in range(5):
         await memory.recall(question("What is the gate code?", run_ref="run-1"))
-    await memory._access_log.flush()
+    await memory._recall_log.flush()
     counted: list[object] = []
     write = memory._database.write
 

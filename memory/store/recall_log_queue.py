@@ -11,7 +11,7 @@ from threadmark.memory.recall.question import Answers
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.recall_log import Access, access_of, of_run, record_all, row_of
 
-__all__ = ["AccessLog"]
+__all__ = ["RecallLogQueue"]
 
 QUEUE_COUNT_MAX = 10_000
 #: Rows of one transaction.
@@ -21,7 +21,7 @@ RETRY_S = 0.5
 _LOG = logging.getLogger("threadmark.memory")
 
 
-class AccessLog:
+class RecallLogQueue:
     """Takes recalls without waiting and writes them in the background, in order.
 
     A process that is killed loses what is queued (what a run recalled stands in its journal too). A full queue drops
