@@ -105,18 +105,19 @@ class Fleet:
         """The address of the database as libpq reads it."""
         return self._environment["THREADMARK_STATE_DATABASE_URL"].replace("+psycopg", "")
 
-    def break_database(self, way: Literal["stopped", "killed"] = "stopped") -> None:
-        """End PostgreSQL as a crash does, and start it again; transactions under way are cut off.
+    def break_database(self) -> None:
+        """Stop PostgreSQL as a crash does, and start it again; transactions under way are cut off."""
+        self.stop_database()
+        self.postgres.start()
 
-        `stopped` is its own immediate shutdown, `killed` is SIGKILL to its first process.
-        """
+    def stop_database(self, way: Literal["stopped", "killed"] = "stopped") -> None:
+        """End PostgreSQL as a crash does: by its own immediate shutdown, or by SIGKILL to its first process."""
         if way == "killed":
             self.postgres.kill()
         else:
             self.postgres.stop("immediate")
         # A transaction that was cut off counts as a death too: what was on disk by then may not be done again.
         self.deaths.append(Death(0, time.time(), len(self.effects())))
-        self.postgres.start()
 
     def holder(self, worker_id: str) -> Mortal | None:
         """The worker that has this id, if it still runs."""

@@ -7,8 +7,8 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import LiteralString
+from collections.abc import Awaitable, Callable
+from typing import Literal, LiteralString
 
 import psycopg
 
@@ -23,6 +23,8 @@ FAULT_MS_MAX = 1_200
 FREEZE_S = LEASE_TTL_S + 1.5
 #: PostgreSQL answers nothing for this long, and closes nothing.
 HANG_S = 3.0
+#: Long enough for `/ready` to notice.
+DOWN_S = 4.0
 CONNECT_TIMEOUT_S = 3
 BACKENDS: LiteralString = (
     "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -74,13 +76,11 @@ class Storm:
 
     async def crash_database(self, chance: random.Random) -> None:
         """PostgreSQL stops with `immediate` and starts again."""
-        async with self._away():
-            await asyncio.to_thread(self._fleet.break_database)
+        await self._fall("stopped", chance)
 
     async def kill_postmaster(self, chance: random.Random) -> None:
         """SIGKILL to PostgreSQL's first process; its backends end by themselves."""
-        async with self._away():
-            await asyncio.to_thread(self._fleet.break_database, "killed")
+        await self._fall("killed", chance)
 
     async def cut_sessions(self, chance: random.Random) -> None:
         """Every session of the fleet is ended by the server, as a proxy that restarts does."""
@@ -108,15 +108,15 @@ class Storm:
     def _victim(self, chance: random.Random) -> Mortal:
         return chance.choice(self._fleet.apis if chance.random() < 0.25 else self._fleet.workers)
 
-    @contextlib.asynccontextmanager
-    async def _away(self) -> AsyncIterator[None]:
+    async def _fall(self, way: Literal["stopped", "killed"], chance: random.Random) -> None:
         async with self._outage:
+            await asyncio.to_thread(self._fleet.stop_database, way)
+            # Away from here on: until it has stopped, and once it starts, it may still or already answer.
             began_s = self._away_since_s = time.time()
-            try:
-                yield
-            finally:
-                self.outages.append((began_s, time.time()))
-                self._away_since_s = None
+            await asyncio.sleep(chance.choice([0.0, 0.0, DOWN_S]))
+            self.outages.append((began_s, time.time()))
+            self._away_since_s = None
+            await asyncio.to_thread(self._fleet.postgres.start)
 
     def _on_backends(self, statement: LiteralString) -> list[int]:
         """The first column for every session of the fleet; none while PostgreSQL is away for another reason."""
