@@ -20,12 +20,17 @@ def main() -> None:
         f'role="img" aria-label="Output of make demo">'
     )
     print(f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>')
-    print(f'<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="{FONT_PX}" xml:space="preserve">')
+    print(f'<g font-family="ui-monospace, Menlo, Consolas, monospace" font-size="{FONT_PX}">')
     for number, line in enumerate(lines, start=1):
         if line:
             y = MARGIN_PX + number * LINE_PX - 5
-            print(f'<text x="{MARGIN_PX}" y="{y}"{_style(line)}>{escape(line)}</text>')
+            print(f'<text x="{MARGIN_PX}" y="{y}"{_style(line)}>{_spaced(line)}</text>')
     print("</g>\n</svg>")
+
+
+def _spaced(line: str) -> str:
+    """Browsers join ordinary spaces, and the columns of a table with them."""
+    return escape(line).replace(" ", "\u00a0")
 
 
 def _style(line: str) -> str:
