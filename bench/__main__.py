@@ -5,7 +5,7 @@ import sys
 
 __all__ = ["NAMES", "main"]
 
-NAMES = ("journal", "postgresql", "load", "recall", "memory", "compaction", "compactors", "long_threads")
+NAMES = ("journal", "postgresql", "load", "recall", "memory", "compaction", "compactors", "long_threads", "takeover")
 
 
 def main() -> int:

@@ -2,11 +2,12 @@
 
 Two APIs and three workers are processes of their own over a PostgreSQL and a Redis. A supervisor starts a killed worker
 again, at once and at the full price of a start. Runs call tools that take a while, so that every kill meets some in the
-middle. What counts is the time from SIGKILL to the next turn of the same run in its journal, as HTTP gives it, for every
-run that the dead worker held.
+middle. What counts is the time from SIGKILL to the next turn of the same run in its journal, as HTTP gives it, for
+every run that the dead worker held.
 
     python -m bench.takeover --kills 25
     python -m bench.takeover --kills 25 --load 4    beside four processes that do nothing but compute
+    python -m bench.takeover --kills 25 --apart     no worker sees the lock files of the others
 """
 
 import argparse
@@ -47,7 +48,6 @@ class Supervisor:
 
     def __init__(self, workers: list[WorkerProcess]) -> None:
         self.workers = workers
-        self.logs: list[str] = []
 
     def ready(self) -> list[WorkerProcess]:
         """The workers that have said that they are."""
@@ -58,7 +58,6 @@ class Supervisor:
         while True:
             for each in self.workers:
                 if not each.is_running():
-                    self.logs.append(each.log)
                     each.begin()
             await asyncio.sleep(WATCH_S)
 
@@ -137,8 +136,11 @@ class Killer:
             pid, at_s = victim.pid, time.time()
             os.kill(pid, signal.SIGKILL)
             # The lease's row goes when somebody has buried the worker; the lock is down before.
-            while held <= await _locks(session) and time.time() - at_s < LOCK_S_MAX:
-                await asyncio.sleep(LOCK_POLL_S)
+            async with asyncio.timeout(LOCK_S_MAX):
+                while True:
+                    if not held <= await _locks(session):
+                        break
+                    await asyncio.sleep(LOCK_POLL_S)
         return Kill(pid=pid, at_s=at_s, lock_down_s=time.time() - at_s, survivor_count=len(ready) - 1)
 
 
@@ -195,17 +197,7 @@ async def measure(cluster: Cluster, database_dsn: str, kill_count: int, seed: in
             threads = await asyncio.gather(*busy)
         journals = [await driver.journal(each) for each in threads]
         print(f"runs by how they ended: {driver.statuses}")
-    if folder := os.environ.get("TAKEOVER_LOGS"):
-        keep_logs(folder, supervisor, cluster, kills)
     return kills, takeovers(kills, journals)
-
-
-def keep_logs(folder: str, supervisor: Supervisor, cluster: Cluster, kills: list[Kill]) -> None:
-    """Write down what the workers wrote, for whoever looks for the reason of a slow one."""
-    os.makedirs(folder, exist_ok=True)
-    for number, log in enumerate([*supervisor.logs, *(each.log for each in cluster.workers)]):
-        with open(os.path.join(folder, f"worker-{number}.log"), "w") as file:
-            file.write(log)
 
 
 def main() -> int:
@@ -213,6 +205,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="How long runs stand still when their worker is killed.")
     parser.add_argument("--kills", type=int, default=25, help="workers to kill (%(default)s)")
     parser.add_argument("--load", type=int, default=0, help="processes that compute beside it (%(default)s)")
+    parser.add_argument("--apart", action="store_true", help="as if each worker had a machine of its own")
     parser.add_argument("--seed", type=int, default=1, help="of the pauses and the victims (%(default)s)")
     chosen = parser.parse_args()
     kill_count, load_count = min(chosen.kills, KILL_COUNT_MAX), min(chosen.load, LOAD_COUNT_MAX)
@@ -228,7 +221,10 @@ def main() -> int:
             "THREADMARK_RATE_BURST": "100000",
         }
         cluster = stack.enter_context(Cluster(url, redis.url, **settings))
-        cluster.work(WORKER_COUNT)
+        for number in range(WORKER_COUNT):
+            # Lock files are of one machine: with a folder of its own each worker sees of the others what is far away.
+            folder = cluster.folder / f"machine-{number}" if chosen.apart else cluster.folder
+            cluster.work(1, THREADMARK_DATA_DIR=str(folder))
         for _ in range(API_COUNT):
             cluster.serve()
         cluster.await_all()

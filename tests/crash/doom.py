@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from tests.crash.plan import AfterDelay, AroundPoint, Plan, Point, parse_plan
 from threadmark.examples.refund import effects
-from threadmark.workers.fleet import worker
+from threadmark.workers.fleet import housekeeping
 
 __all__ = ["Doom", "bring_upon"]
 
@@ -112,5 +112,5 @@ def bring_upon(doom: Doom) -> None:
 
     sqlite3.dbapi2.connect = partial(sqlite3.dbapi2.connect, factory=Counted)  # type: ignore[assignment]
     effects._append = append_counted
-    # Housekeeping by the clock would move the counts: once at the start is enough.
-    worker._PURGE_EVERY_S = 3_600.0
+    # Housekeeping by the clock would move the counts.
+    housekeeping.FIRST_S = 3_600.0

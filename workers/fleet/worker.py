@@ -9,19 +9,20 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from threadmark.state import Claim, Held, claim, claim_run, new_id, next_due_us, own
 from threadmark.workers.fleet.dead_workers import DeathWatch
+from threadmark.workers.fleet.housekeeping import Housekeeping
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.strays import Strays
 from threadmark.workers.fleet.worker_stats import WorkerStats
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
-from threadmark.workers.tasks.cleanup import tidy
 from threadmark.workers.tasks.task_runner import TaskRunner
 from threadmark.workers.turn.turn import Turn
 from threadmark.workers.turn.turn_failures import blamed
@@ -29,7 +30,6 @@ from threadmark.workers.turn.turn_failures import blamed
 __all__ = ["Pace", "Worker", "new_worker_id"]
 
 _LOG = logging.getLogger("threadmark.worker")
-_PURGE_EVERY_S = 30.0
 #: How long a lease that had ended waits to hear what others hold by now; heartbeats wait with it (seconds).
 LOST_S = 2.0
 #: How long a stop waits for the sweep and for claims that are on their way (seconds).
@@ -81,8 +81,9 @@ class Worker:
         self._loops: list[Loop] = []
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
-        self._purge_due = 0.0
         self._listen_due = 0.0
+        self._housekeeping = Housekeeping(services, self._supervisor)
+        self._announce_deaths: Callable[[], None] | None = None
         self._strays = Strays(services.database, delay_s=pace.sweep_s)
         self._stats = WorkerStats(loops=self._supervisor.reports)
 
@@ -110,6 +111,11 @@ class Worker:
             self._supervisor.start("sweep", self._serve, stale_s=stale_s, delay_s_max=self._pace.sweep_s)
         )
         self.task_runner.start()
+        self._housekeeping.start()
+
+    def announce_deaths_by(self, announce: Callable[[], None]) -> None:
+        """Call this, too, when workers were found dead: their runs are for whoever has room, and not for the finder."""
+        self._announce_deaths = announce
 
     def notify(self) -> None:
         """There is a run to claim."""
@@ -131,7 +137,9 @@ class Worker:
         return True
 
     def notice(self, run_ids: tuple[str, ...]) -> None:
-        """Something came from outside for these runs, or tasks."""
+        """Something came from outside for these runs, or tasks; for none by name: there may be orphans of any."""
+        if not run_ids:
+            self.task_runner.notify()
         for turn in self._turns.values():
             if turn.run_id in run_ids:
                 turn.notice()
@@ -162,6 +170,7 @@ class Worker:
         self._services.database.hurry()
         await self.task_runner.stop()
         await self._deaths.stop()
+        await self._housekeeping.stop()
         await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         if self._claiming:
             await asyncio.wait(self._claiming, timeout=STOP_S)
@@ -182,7 +191,6 @@ class Worker:
                 await self._listen()
                 claimed = await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
-                await self._tidy()
             except Exception:
                 # A claim whose answer was lost may have been committed; the next round looks for it.
                 self._strays.may_exist = True
@@ -200,6 +208,8 @@ class Worker:
         """What the dead held can be claimed."""
         self.task_runner.notify()
         self.notify()
+        if self._announce_deaths is not None:
+            self._announce_deaths()
 
     async def _give_back_strays(self) -> None:
         if not self._strays.may_exist:
@@ -287,10 +297,3 @@ class Worker:
         if due_us is None or due_us == 0:
             return self._pace.sweep_s
         return min(self._pace.sweep_s, due_us / 1_000_000)
-
-    async def _tidy(self) -> None:
-        now = asyncio.get_running_loop().time()
-        if now < self._purge_due:
-            return
-        self._purge_due = now + _PURGE_EVERY_S
-        await tidy(self._services)

@@ -59,6 +59,10 @@ class RedisNotifier:
             self._local.notice(run_ids)
             self._put(partial(self._redis.publish, NOTICES, json.dumps(list(run_ids))))
 
+    def announce_deaths(self) -> None:
+        """Workers were found dead: every worker looks at once for what they held."""
+        self._put(partial(self._redis.publish, NOTICES, "[]"))
+
     async def close(self) -> None:
         """Deliver what is queued, for a moment, and stop."""
         with contextlib.suppress(TimeoutError):

@@ -48,6 +48,7 @@ class RedisSide:
         if with_readers:
             listeners[RUN_NOTICES] = Listener(heard=self.feed.heard, missed=self.feed.missed)
         if worker is not None:
+            worker.announce_deaths_by(notifier.announce_deaths)
             listeners[NOTICES] = Listener(
                 heard=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.notify
             )

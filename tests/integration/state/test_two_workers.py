@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from tests.conformance.store import Store
 from tests.integration.state.stage import Stage, open_stage
 from tests.support.factories import Reply
 from tests.support.waiting import wait_until
+from threadmark.compaction import CompactionService, migrate
 from threadmark.state import FileLocks, Folded, Run, RunStatus, Thread, open_engine
 from threadmark.workers.agents.tools import Effect, ToolContext, tool
+from threadmark.workers.fleet import housekeeping
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.worker import Pace, Worker
 
@@ -92,6 +95,31 @@ async def test_a_turn_that_broke_off_is_taken_up_again_by_a_worker_that_lives(
             await wait_until(settled(store, run), description="the run to succeed")
 
         assert (await store.run(run)).attempts == 2
+
+
+async def test_housekeeping_that_takes_its_time_holds_up_no_claim(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it takes seconds: what a dead worker held would wait for as long."""
+    begun = asyncio.Event()
+
+    async def forever(*_: object) -> int:
+        begun.set()
+        await asyncio.Event().wait()
+        return 0
+
+    monkeypatch.setattr(housekeeping, "FIRST_S", 0.0)
+    engine = open_engine(store.url, write=True)
+    migrate(engine)
+    engine.dispose()
+    async with open_stage(store, tmp_path, [DONE]) as stage:
+        compaction = CompactionService(store.database, now=stage.clock.now, count=len)
+        monkeypatch.setattr(compaction, "hash_words", forever)
+        services = replace(stage.services, compaction=compaction, ledger_words_kept=timedelta(days=1))
+        async with working(replace(stage, services=services), "worker-1"):
+            await asyncio.wait_for(begun.wait(), 30)
+            run = await stage.say()
+            await wait_until(settled(store, run), description="the run to succeed", timeout_s=30)
 
 
 async def test_a_worker_that_stops_lets_go_of_what_it_could_not_finish(store: Store, tmp_path: Path) -> None:
