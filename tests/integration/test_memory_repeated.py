@@ -10,6 +10,7 @@ from tests.support.memory_house import CHANGE, HOME, NOW, UNTRUSTED, city, draft
 from threadmark.memory import (
     CannotUndo,
     Cardinality,
+    Change,
     Disposition,
     Draft,
     Forget,
@@ -187,3 +188,45 @@ async def test_an_unknown_quarantine_is_not_found(memory: Recollection) -> None:
     """It is told apart from one that has ended already."""
     with pytest.raises(UnknownQuarantine):
         await memory.release("6f1c2a52-0000-4000-8000-000000000000", tenant_id="acme", now=NOW)
+
+
+async def test_an_expired_value_limits_no_earlier_one(memory: Recollection) -> None:
+    """A value that begins before one that has expired lasts beyond it: there is no change to come."""
+    await remembered(memory, city("Bergen", at=NOW - timedelta(days=10), expires_at=NOW + SECOND))
+
+    (oslo,) = await remembered(memory, city("Oslo", at=NOW - timedelta(days=20)), now=LATER)
+
+    assert (await memory.get(oslo.assertion_id, scope=HOME)).valid_to is None
+    assert await texts(memory, "which city?", now=LATER) == ["lives in Oslo"]
+
+
+async def test_a_moment_told_twice_between_two_others_extends_too(memory: Recollection) -> None:
+    """In one call: what was inserted for the repetition is extended in the database as well."""
+    first = tea(number=1, expires_at=NOW + SECOND)
+
+    await remembered(memory, first, first, tea(number=2))
+
+    assert await texts(memory, "tea", now=LATER) == ["likes tea"]
+
+
+async def test_an_approved_word_outlasts_the_copy_that_it_joins(memory: Recollection) -> None:
+    """What was held apart and is approved lasts, though somebody else said the same for a while."""
+    await memory.quarantine(Selector(thread_ref="web"), tenant_id="acme", reason="?", now=NOW)
+    (apart,) = await remembered(memory, draft("likes tea", origin=moment(1, thread="web"), **UNTRUSTED))
+    await remembered(memory, tea(number=2, expires_at=NOW + SECOND))
+
+    await memory.approve(apart.assertion_id, scope=HOME, change=CHANGE)
+
+    assert await texts(memory, "tea", now=LATER) == ["likes tea"]
+
+
+async def test_what_has_expired_is_not_brought_back(memory: Recollection) -> None:
+    """Undone, it would be believed and answer nothing: the reason says so."""
+    await remembered(memory, city("Oslo", at=NOW - timedelta(days=30), expires_at=NOW + SECOND))
+    (bergen,) = await remembered(memory, city("Bergen"))
+    (gone,) = await remembered(memory, tea(number=1, expires_at=NOW + SECOND))
+    await memory.retract(gone.assertion_id, scope=HOME, reason="?", change=CHANGE)
+
+    for assertion_id in (bergen.assertion_id, gone.assertion_id):
+        with pytest.raises(CannotUndo, match="has expired meanwhile"):
+            await memory.undo(assertion_id, scope=HOME, change=Change(by="tester", now=LATER))

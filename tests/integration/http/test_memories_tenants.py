@@ -60,15 +60,16 @@ async def test_a_foreign_memory_looks_like_one_that_never_was(
 
 
 async def test_a_foreign_quarantine_is_not_released(api: Api, owned: dict[str, str]) -> None:
-    """It looks like one that is not in force, and its owner's is in force still."""
+    """It looks like one that never was, and its owner's is in force still."""
     stranger = await api.key(Scope.ADMIN, tenant_id="stranger")
     path = f"/memories/quarantine/{owned['quarantine_id']}/release"
     fact = {"namespace": ["users"], "text": "said by Bob", "source": {"actor": "Bob"}}
 
-    freed = (await api.call("POST", path, stranger)).json()["released_count"]
+    foreign = await api.call("POST", path, stranger)
+    unknown = await api.call("POST", f"/memories/quarantine/{NOWHERE}/release", owned["key"])
     (verdict,) = (await api.call("POST", "/memories", owned["key"], json={"items": [fact]})).json()["items"]
 
-    assert (freed, verdict["status"]) == (0, "quarantined")
+    assert (foreign.status_code, unknown.status_code, verdict["status"]) == (404, 404, "quarantined")
 
 
 @pytest.mark.parametrize(
