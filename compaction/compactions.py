@@ -6,7 +6,6 @@ Everything may be repeated: an order by its key, a performance by its compaction
 compaction one holds it; a model's reply that was kept is not asked for again.
 """
 
-import hashlib
 from collections.abc import Callable
 from datetime import datetime
 from typing import TypeAlias
@@ -90,7 +89,7 @@ class Compactions:
         It is `planned` then, and `perform` does it; `alongside` is part of the commit of a new one, so that whoever is
         to perform it is told for certain. Raises NotFound for the thread, KeyReused for a key of another order.
         """
-        digest = hashlib.sha256(msgspec.json.encode((thread_id, order), order="sorted")).hexdigest()
+        digest = order.fingerprint(thread_id)
         now_us = to_us(self.now())
 
         def unit(connection: Connection) -> tuple[Compaction, bool]:

@@ -1,5 +1,6 @@
 """Domain values of the store: orders, compactions, kept views and promotions, as everybody outside sees them."""
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -110,6 +111,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     requested_by: str = ""
     base_tokens: int = 0
     purse: str | UnsetType = UNSET
+
+    def fingerprint(self, thread_id: str) -> str:
+        """SHA-256 (hex) of the order for this thread: equal for equal orders, whichever server computes it."""
+        return hashlib.sha256(msgspec.json.encode((thread_id, self), order="sorted")).hexdigest()
 
 
 class CurrentView(msgspec.Struct, frozen=True, kw_only=True):

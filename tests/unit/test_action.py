@@ -5,9 +5,32 @@ from typing import Any
 import pytest
 
 from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
-from tests.support.factories import NOW_US, Story, a_run, asked, replied, returned, started
-from threadmark.state import ParkReason, RunStatus, StepFailed, StepIntended, StepKey, ThreadStatus, ToolReturned, fold
-from threadmark.workers.turn.action import CallModel, Note, Park, Perform, Settle, next_action
+from tests.support.factories import NOW_US, Story, a_run, asked, human, replied, returned, started
+from tests.support.memory_house import question as memory_question
+from threadmark.memory import Refused
+from threadmark.state import (
+    ParkReason,
+    RunStatus,
+    StepFailed,
+    StepIntended,
+    StepKey,
+    ThreadStatus,
+    ToolReturned,
+    TurnStarted,
+    fold,
+)
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark.workers.turn.action import (
+    QUESTION_LENGTH_MAX,
+    CallModel,
+    Note,
+    Park,
+    Perform,
+    Recall,
+    Settle,
+    next_action,
+)
 
 
 def model_failed(*, final: bool = False, retry_at_us: int = 0, attempt: int = 1) -> StepFailed:
@@ -120,6 +143,14 @@ def test_a_retry_that_is_not_due_parks_the_run() -> None:
     assert act(story) == Park(ParkReason.BACKOFF, LATER_US + 5)
 
 
+def test_no_intent_is_recorded_for_a_call_whose_retry_is_not_due() -> None:
+    """An intent that lay there until the retry would put the call in doubt if the worker died meanwhile."""
+    story = Story.begun(replied(asked("pay")), intended(), tool_failed(LATER_US + 1))
+
+    assert act(story) == Park(ParkReason.BACKOFF, LATER_US + 1)
+    assert isinstance(act(story, now_us=LATER_US + 1), Note)
+
+
 def test_a_retry_that_is_due_is_made() -> None:
     """At the instant itself it is due."""
     assert isinstance(act(Story.begun(replied(asked()), tool_failed(LATER_US))), Perform)
@@ -134,6 +165,33 @@ def test_of_several_retries_the_first_due_one_wakes_the_run() -> None:
     assert [call.call.id for call in performed.calls] == ["c3"]
 
     assert act(story.tell(returned("tool-1-2", call_id="c3"))) == Park(ParkReason.BACKOFF, LATER_US + 5)
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("why?", "why?"),
+        ("x" * 8_192, "x" * 8_192),
+        ("a" + "x" * 8_192, "x" * 8_192),
+        ("  " + "x" * 8_192 + "\n", "x" * 8_192),
+    ],
+)
+def test_the_question_to_memory_is_as_long_as_memory_takes(said: str, question: str) -> None:
+    """Of a longer message, its end: that is where its question stands."""
+    agent = ChatAgent(name="chat", tools=[], memory=MemoryPolicy())
+    story = Story(started(human(said)), TurnStarted(worker_id="w1", attempt=1))
+
+    action = act(story, agent)
+
+    assert isinstance(action, Recall)
+    assert action.question == question
+
+
+def test_memory_takes_the_longest_question_that_a_turn_asks() -> None:
+    """And one code point more is refused."""
+    assert memory_question("x" * QUESTION_LENGTH_MAX).text
+    with pytest.raises(Refused):
+        memory_question("x" * (QUESTION_LENGTH_MAX + 1))
 
 
 def test_a_model_that_was_unavailable_is_asked_again_when_it_is_time() -> None:

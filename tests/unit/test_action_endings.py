@@ -134,3 +134,15 @@ def test_an_earlier_run_of_the_thread_does_not_pause_this_one() -> None:
     action = act(story, request=RunRequest(interrupt_after=("model",)), number=2)
 
     assert isinstance(action, CallModel)
+
+
+def test_a_pause_after_a_node_is_for_what_this_run_finished() -> None:
+    """A node that an earlier run finished, in another piece of work, does not stop the run that goes on from there."""
+    story = Story.begun(replied(asked()), returned("tool-1-0"))
+    asks = RunRequest(interrupt_after=("tools",))
+    assert isinstance(act(story, request=asks), Settle)
+
+    story.run = 2
+    story.tell(started(run_id="run-2", execution_id="execution-2", source="continue"))
+
+    assert isinstance(act(story, request=asks, number=2), CallModel)
