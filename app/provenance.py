@@ -14,6 +14,8 @@ from threadmark.app.requests.path_ids import BadId, uuid_of
 from threadmark.app.wire.memories.memory_schema import ShownSource, source_to_wire
 from threadmark.memory import Evidence, quote_hash
 from threadmark.state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines
+from threadmark.workers.tasks.erased_json import ERASED, MARKS
+from threadmark.workers.tasks.erased_spans import Span, span_now
 from threadmark.workers.turn.messages import text_of
 
 __all__ = ["OpenedEntry", "OpenedSource", "open_sources"]
@@ -36,10 +38,10 @@ class OpenedEntry(Struct, kw_only=True):
 class OpenedSource(Struct, kw_only=True):
     """A source, and what its origin leads to.
 
-    `status`: `found`; `erased`, where the entry is there and not its words; `no_entry`, where the thread has no such
-    seq; `thread_gone`, where the tenant has no such thread (any more); `not_named`, where the origin names no entry.
-    `quoted` are the words at the span in the message as it is now; `quote_holds` says whether they are those that were
-    remembered (null: there is nothing to compare).
+    `status`: `found`; `erased`, where the entry is there and not its words, or not all of them; `no_entry`, where the
+    thread has no such seq; `thread_gone`, where the tenant has no such thread (any more); `not_named`, where the origin
+    names no entry. `quoted` are the words at the span in the message as it is now, behind erased words too;
+    `quote_holds` says whether they are those that were remembered (null: there is nothing to compare).
     """
 
     source: ShownSource
@@ -70,12 +72,14 @@ def _opened(
         return _closed(source, "no_entry")
     (line,) = found
     quoted = None if line.payload is None else _quoted(connection, thread, line, source, texts)
+    holds = _holds(source, quoted)
+    is_gone = line.payload is None or (line.is_erased and (quoted is None or (ERASED in quoted and not holds)))
     return OpenedSource(
         source=source_to_wire(source),
-        status="erased" if line.payload is None else "found",
+        status="erased" if is_gone else "found",
         entry=_entry(thread, line),
-        quoted=quoted,
-        quote_holds=_holds(source, quoted),
+        quoted=None if is_gone else quoted,
+        quote_holds=None if is_gone else holds,
     )
 
 
@@ -102,7 +106,10 @@ def _quoted(
     source: Evidence,
     texts: dict[str, dict[str, str] | None],
 ) -> str | None:
-    """The words at the origin's span: of the message as the thread has it, else as the entry has it."""
+    """The words at the origin's span: of the message as the thread has it, else as the entry has it.
+
+    None where some of them were erased. Spans behind erased words are where those words moved to.
+    """
     origin = source.origin
     wanted = origin.message_ref
     if thread.thread_id not in texts:
@@ -110,7 +117,14 @@ def _quoted(
     known = texts[thread.thread_id] or {}
     said = dict(_messages(line.payload))
     text = known.get(wanted) if wanted in known else said.get(wanted) if wanted is not None else _only(said)
-    return None if text is None else text[origin.char_from : origin.char_to]
+    if text is None or text == ERASED:
+        return None
+    marks = _marks(line.payload, wanted)
+    quoted = text[origin.char_from : origin.char_to]
+    if not marks or origin.char_from is None or origin.char_to is None or _holds(source, quoted):
+        return quoted
+    now = span_now(marks, origin.char_from, origin.char_to)
+    return None if now is None else text[slice(*now)]
 
 
 def _holds(source: Evidence, quoted: str | None) -> bool | None:
@@ -122,20 +136,32 @@ def _holds(source: Evidence, quoted: str | None) -> bool | None:
     return quote_hash(quoted) == origin.content_hash
 
 
+def _marks(value: Any, wanted: str | None) -> list[Span]:
+    """The spans that a message of the entry has lost; of the only one that lost any where none is named."""
+    found = {str(each.get("id")): each[MARKS] for each in _objects(value) if MARKS in each}
+    marks = found.get(wanted, ()) if wanted is not None else next(iter(found.values()), ())
+    return [(start, end) for start, end in marks]
+
+
 def _only(said: dict[str, str]) -> str | None:
     return next(iter(said.values())) if len(said) == 1 else None
 
 
 def _messages(value: Any) -> Iterator[tuple[str, str]]:
     """Ids and words of whatever in an entry looks like a message."""
+    for each in _objects(value):
+        if isinstance(each.get("id"), str) and "content" in each:
+            yield each["id"], _words(each["content"])
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, list):
         for each in value:
-            yield from _messages(each)
+            yield from _objects(each)
     elif isinstance(value, dict):
-        if isinstance(value.get("id"), str) and "content" in value:
-            yield value["id"], _words(value["content"])
+        yield value
         for each in value.values():
-            yield from _messages(each)
+            yield from _objects(each)
 
 
 def _words(content: Any) -> str:

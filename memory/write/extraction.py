@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from threadmark.memory.errors import Refused, Unavailable
 from threadmark.memory.model.assertion import TURN, Draft, Verdict
+from threadmark.memory.model.provenance import Origin, quote_hash
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.recollection import Recollection
 
@@ -79,8 +80,22 @@ def ruled(text: str) -> Iterator[dict[str, Any]]:
 
 
 def by_rules(turn: Draft) -> list[Draft]:
-    """The statements of a turn that the rules find, with the turn's moment as their origin."""
-    return [_statement(turn, each, "rules-1") for each in ruled(turn.text)]
+    """The statements of a turn that the rules find, each with its own words in the turn as its origin."""
+    drafts = []
+    at = 0
+    for each in ruled(turn.text):
+        start = turn.text.index(each["text"], at)
+        at = start + len(each["text"])
+        drafts.append(replace(_statement(turn, each, "rules-1"), origin=_part(turn.origin, start, each["text"])))
+    return drafts
+
+
+def _part(origin: Origin, start: int, words: str) -> Origin:
+    """The moment of a part of what was said; of one that quotes other words, the moment itself."""
+    if origin.quote is not None or (origin.message_ref is None and origin.seq is None):
+        return origin
+    start += origin.char_from or 0
+    return replace(origin, char_from=start, char_to=start + len(words), content_hash=quote_hash(words))
 
 
 def by_model(turn: Draft, reply: str, extractor: str) -> list[Draft]:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
 from threadmark.compaction import CompactionService
-from threadmark.memory import ErasureManifest, Origin
+from threadmark.memory import ErasureManifest, Origin, quote_hash
 from threadmark.state import Database, read_lines
 from threadmark.state.threads.erasure import (
     erase_in_rows,
@@ -20,7 +20,7 @@ from threadmark.state.threads.erasure import (
     threads_telling,
     told_by,
 )
-from threadmark.workers.tasks.erased_json import Erased
+from threadmark.workers.tasks.erased_json import Erased, QuotedSpan
 
 __all__ = ["JournalCopies", "JournalErasure"]
 
@@ -59,15 +59,17 @@ class JournalErasure:
     async def erase(self, part: ErasureManifest) -> None:
         """Take the words of some memories out of every journal that has them."""
         self._ids.update(part.assertion_ids)
-        spoken = Erased(memory_ids=part.assertion_ids, texts=part.texts)
+        spoken = Erased(memory_ids=part.assertion_ids, texts=part.texts, told_seqs=())
         moments: dict[str, list[Origin]] = {} if part.whole_thread is None else {part.whole_thread: []}
         for origin in part.origins:
             if origin.thread_ref is not None:
                 moments.setdefault(origin.thread_ref, []).append(origin)
         for thread_id, origins in moments.items():
             there = Erased(
-                message_ids={each.message_ref for each in origins if each.message_ref is not None},
-                seqs={each.seq for each in origins if each.seq is not None and each.message_ref is None},
+                message_ids={each.message_ref for each in origins if each.message_ref and each.char_from is None},
+                seqs={each.seq for each in origins if each.seq and not each.message_ref and each.char_from is None},
+                spans=_spans(origins),
+                told_seqs=(),
                 whole=thread_id == part.whole_thread,
             )
             for number in await self._numbers([thread_id]):
@@ -79,7 +81,7 @@ class JournalErasure:
         """Look again: a worker that holds such a thread may have read what is gone since. The counts."""
         self._ids.update(assertion_ids)
         for number in await self._telling(self._ids):
-            self._done.setdefault(number, Erased(memory_ids=self._ids))
+            self._done.setdefault(number, Erased(memory_ids=self._ids, told_seqs=()))
         held = await self._held(self._done)
         for _ in range(round(HELD_S_MAX / POLL_S)):
             if not held:
@@ -87,13 +89,14 @@ class JournalErasure:
             held = dict(held.items() & (await self._held(held)).items())
             await asyncio.sleep(POLL_S)
         for number, erased in list(self._done.items()):
-            await self._erase_thread(number, erased.also(Erased(memory_ids=self._ids)))
+            await self._erase_thread(number, erased.also(Erased(memory_ids=self._ids, told_seqs=())))
         await self._database.empty_log()
         return {"journal_entries": self._entry_count, "journal_rows": self._row_count}
 
     async def _erase_thread(self, number: int, erased: Erased) -> None:
         # The lines of a message that goes are repeated behind it: by the reply, by a tool, by whoever quotes them.
-        erased = erased.also(Erased(texts=await self._words(number, erased)))
+        words, told_seqs = await self._told(number, erased)
+        erased = erased.also(Erased(texts=words, told_seqs=told_seqs))
         if number in self._done:
             erased = erased.also(self._done[number])
         self._done[number] = erased
@@ -117,17 +120,26 @@ class JournalErasure:
             counts = await self._compaction.erase_by_number(number, seqs)
             self._row_count += counts.rows + counts.segments + counts.promotions
 
-    async def _words(self, number: int, erased: Erased) -> list[str]:
+    async def _told(self, number: int, erased: Erased) -> tuple[list[str], set[int]]:
+        """The words of the messages that go, and the entries of the runs that said or were told what goes."""
         words: list[str] = []
+        run_of: dict[int, str] = {}
+        about: set[str] = set()
         after = 0
         while True:
             read = partial(read_lines, thread=number, after_seq=after, before_seq=SEQ_MAX, count_max=PAGE_COUNT)
             lines = await self._database.read(read)
             if not lines:
-                return words
+                return words, {seq for seq, run_id in run_of.items() if run_id in about}
             after = lines[-1].seq
             for line in lines:
-                words += [] if line.payload is None else erased.words_of(line.kind, line.seq, line.payload)
+                if line.payload is None:
+                    continue
+                words += erased.words_of(line.kind, line.seq, line.payload)
+                if line.run_id is not None:
+                    run_of[line.seq] = line.run_id
+                    if erased.is_about(line.kind, line.seq, line.payload):
+                        about.add(line.run_id)
 
     async def _telling(self, ids: Collection[str]) -> list[int]:
         """The threads whose runs were told one of these memories."""
@@ -146,3 +158,14 @@ class JournalErasure:
     async def _numbers(self, thread_ids: Sequence[str]) -> list[int]:
         found = partial(find_thread_numbers, tenant_id=self._tenant_id, thread_ids=thread_ids)
         return await self._database.read(found)
+
+
+def _spans(origins: Iterable[Origin]) -> dict[str | int, set[QuotedSpan]]:
+    """The parts of messages that sources name, by the message or else by its entry."""
+    spans: dict[str | int, set[QuotedSpan]] = {}
+    for each in origins:
+        key = each.message_ref or each.seq
+        if key is not None and each.char_from is not None and each.char_to is not None:
+            digest = each.content_hash if each.quote is None else quote_hash(each.quote)
+            spans.setdefault(key, set()).add(QuotedSpan(each.char_from, each.char_to, digest))
+    return spans
