@@ -12,7 +12,7 @@ from litestar.routes import HTTPRoute
 from litestar.types import ControllerRouterHandler, Method
 from litestar.types.internal_types import PathParameterDefinition
 
-from threadmark.app.access.scopes import scope_needed
+from threadmark.app.access.route_scopes import scope_needed
 
 __all__ = ["config", "document_of"]
 

@@ -7,10 +7,10 @@ from sqlalchemy.exc import SQLAlchemyError
 import threadmark.app.migrations
 from threadmark import compaction, state
 from threadmark.db import Purpose
+from threadmark.user_error import UserError
 from threadmark.workers.data_dir import make_data_dir
-from threadmark.workers.memory_resources import memory_gaps, migrate_memory
+from threadmark.workers.migration import memory_gaps, migrate_memory, migrate_state
 from threadmark.workers.settings.settings import Settings
-from threadmark.workers.wiring import migrate_state
 
 __all__ = ["MigrationGap", "all_gaps", "gaps", "migrate_all", "migrate_for_start"]
 
@@ -19,7 +19,7 @@ _LOG = logging.getLogger("threadmark.schema")
 _PARTS = (state.schema_gap, compaction.schema_gap, threadmark.app.migrations.schema_gap)
 
 
-class MigrationGap(RuntimeError):
+class MigrationGap(UserError, RuntimeError):
     """The database is not at the revisions this code needs; nothing was started."""
 
     def __init__(self, found: list[str]) -> None:

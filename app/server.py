@@ -6,9 +6,14 @@ import errno
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import uvicorn
-from litestar import Litestar
+
+from threadmark.user_error import UserError
+
+if TYPE_CHECKING:
+    from litestar import Litestar
 
 __all__ = ["CannotListen", "Server", "listen", "url_of"]
 
@@ -19,7 +24,7 @@ KEEP_ALIVE_S = 75
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
-class CannotListen(OSError):
+class CannotListen(UserError, OSError):
     """The address cannot be listened on; nothing was started."""
 
 
@@ -59,7 +64,7 @@ class Server(uvicorn.Server):
     does not wait for them.
     """
 
-    def __init__(self, app: Litestar, *, stopping: asyncio.Event, on_ready: Callable[[], None]) -> None:
+    def __init__(self, app: "Litestar", *, stopping: asyncio.Event, on_ready: Callable[[], None]) -> None:
         super().__init__(
             uvicorn.Config(
                 app,

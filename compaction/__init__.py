@@ -10,116 +10,122 @@ committed in one transaction: the segment, its ledger, the promotions, and the m
 `Summariser`. Restoring moves the view, recalling reads the entries, and the ledger says what became of each unit.
 """
 
-from threadmark.compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
-from threadmark.compaction.clauses import Clause, ClauseClass, extract_clauses
-from threadmark.compaction.compactions import Compactions, Preview
-from threadmark.compaction.drops.drop_queries import Drops, DropSource, FoundDrop
-from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
-from threadmark.compaction.drops.expansion import Expanded, Segments
-from threadmark.compaction.drops.recall_log import PinSuggestion, Recalls
-from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
-from threadmark.compaction.erase.summary_erasure import without_erased_pins, written_again
-from threadmark.compaction.errors import (
-    BudgetSpent,
-    CompactionError,
-    HoldLost,
-    NothingToUndo,
-    PlanOutdated,
-    PolicyMoved,
-    RunInProgress,
-    ViewBroken,
-    ViewMoved,
-)
-from threadmark.compaction.input.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
-from threadmark.compaction.input.prior_analysis import Learnt
-from threadmark.compaction.input.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, read_loaded
-from threadmark.compaction.input.transcript import source_entry, view_messages
-from threadmark.compaction.ledger import (
-    GENESIS,
-    History,
-    Ledger,
-    LedgerDamaged,
-    Place,
-    Reason,
-    Row,
-    RowKey,
-    Rules,
-    Shown,
-    Source,
-    Status,
-    UnitKind,
-    balance_of,
-    dropped_in,
-    erase_rows,
-    histories,
-    recheck_rows,
-    totals_of,
-    verify_rows,
-)
-from threadmark.compaction.ledger.verification import LedgerCheck
-from threadmark.compaction.migrations import current_revision, head_revision, migrate, schema_gap
-from threadmark.compaction.policy.breaker import Attempt, breaker
-from threadmark.compaction.policy.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
-from threadmark.compaction.policy.named_policies import Policies, Precondition, named_policy
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.records import (
-    WHOLE_VIEW,
-    Cause,
-    Compaction,
-    CompactionStatus,
-    CurrentView,
-    Drop,
-    DropFilter,
-    KeptPolicy,
-    KeptView,
-    Order,
-    QueuedPromotion,
-    SummariserKind,
-    Trigger,
-)
-from threadmark.compaction.run.commit import PROMOTE
-from threadmark.compaction.run.compact import compact
-from threadmark.compaction.run.compaction_run import HOLD_S
-from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
-from threadmark.compaction.run.promotion import Promotion
-from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
-from threadmark.compaction.service import CompactionService
-from threadmark.compaction.store.budgets import open_purse, purse_spent
-from threadmark.compaction.store.ledger_rows import forget_threads
-from threadmark.compaction.store.outlooks import Outlook
-from threadmark.compaction.store.recalls import DropRecall
-from threadmark.compaction.store.views import erased_in, read_current_view
-from threadmark.compaction.summary import (
-    PROMPT_VERSION,
-    SECTIONS,
-    Refused,
-    Summariser,
-    SummariserFailed,
-    SummaryPrompt,
-    SummaryReply,
-    TokenCounter,
-    estimate_tokens,
-)
-from threadmark.compaction.view import (
-    Item,
-    Live,
-    Masked,
-    PartRole,
-    Pin,
-    Rendered,
-    RenderedCall,
-    RenderedPart,
-    Segment,
-    Summary,
-    View,
-    ViewDiff,
-    diff_views,
-    first_view,
-    render,
-)
-from threadmark.compaction.view.view_entries import act_of, change_to
-from threadmark.compaction.view.view_history import ShownView, Views
+from typing import TYPE_CHECKING
+
+from threadmark.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadmark.compaction.atoms import EXTRACTOR_VERSION, Atom, AtomClass, extract_atoms
+    from threadmark.compaction.clauses import Clause, ClauseClass, extract_clauses
+    from threadmark.compaction.compactions import Compactions, Preview
+    from threadmark.compaction.drops.drop_queries import Drops, DropSource, FoundDrop
+    from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
+    from threadmark.compaction.drops.expansion import Expanded, Segments
+    from threadmark.compaction.drops.recall_log import PinSuggestion, Recalls
+    from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
+    from threadmark.compaction.erase.summary_erasure import without_erased_pins, written_again
+    from threadmark.compaction.errors import (
+        BudgetSpent,
+        CompactionError,
+        HoldLost,
+        NothingToUndo,
+        PlanOutdated,
+        PolicyMoved,
+        RunInProgress,
+        ViewBroken,
+        ViewMoved,
+    )
+    from threadmark.compaction.input.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
+    from threadmark.compaction.input.prior_analysis import Learnt
+    from threadmark.compaction.input.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
+    from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, read_loaded
+    from threadmark.compaction.input.transcript import source_entry, view_messages
+    from threadmark.compaction.ledger import (
+        GENESIS,
+        History,
+        Ledger,
+        LedgerDamaged,
+        Place,
+        Reason,
+        Row,
+        RowKey,
+        Rules,
+        Shown,
+        Source,
+        Status,
+        UnitKind,
+        balance_of,
+        dropped_in,
+        erase_rows,
+        histories,
+        recheck_rows,
+        totals_of,
+        verify_rows,
+    )
+    from threadmark.compaction.ledger.verification import LedgerCheck
+    from threadmark.compaction.migrations import current_revision, head_revision, migrate, schema_gap
+    from threadmark.compaction.policy.breaker import Attempt, breaker
+    from threadmark.compaction.policy.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
+    from threadmark.compaction.policy.named_policies import Policies, Precondition, named_policy
+    from threadmark.compaction.policy.policy import Policy, SummariserKind
+    from threadmark.compaction.records import (
+        WHOLE_VIEW,
+        Cause,
+        Compaction,
+        CompactionStatus,
+        CurrentView,
+        Drop,
+        DropFilter,
+        KeptPolicy,
+        KeptView,
+        Order,
+        QueuedPromotion,
+        Trigger,
+    )
+    from threadmark.compaction.run.commit import PROMOTE
+    from threadmark.compaction.run.compact import compact
+    from threadmark.compaction.run.compaction_run import HOLD_S
+    from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+    from threadmark.compaction.run.promotion import Promotion
+    from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
+    from threadmark.compaction.service import CompactionService
+    from threadmark.compaction.store.budgets import open_purse, purse_spent
+    from threadmark.compaction.store.ledger_rows import forget_threads
+    from threadmark.compaction.store.outlooks import Outlook
+    from threadmark.compaction.store.recalls import DropRecall
+    from threadmark.compaction.store.views import erased_in, read_current_view
+    from threadmark.compaction.summary import (
+        PROMPT_VERSION,
+        SECTIONS,
+        Refused,
+        Summariser,
+        SummariserFailed,
+        SummaryPrompt,
+        SummaryReply,
+        TokenCounter,
+        estimate_tokens,
+    )
+    from threadmark.compaction.view import (
+        Item,
+        Live,
+        Masked,
+        PartRole,
+        Pin,
+        Rendered,
+        RenderedCall,
+        RenderedPart,
+        Segment,
+        Summary,
+        View,
+        ViewDiff,
+        diff_views,
+        first_view,
+        render,
+    )
+    from threadmark.compaction.view.view_entries import act_of, change_to
+    from threadmark.compaction.view.view_history import ShownView, Views
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "AMOUNT_PATTERN",

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from threadmark.compaction.ledger import Row
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.policy.policy import Policy, SummariserKind
 from threadmark.compaction.run.plan import Plan
 from threadmark.compaction.run.promotion import Promotion
 from threadmark.compaction.run.proposal import Rejection
@@ -29,7 +29,6 @@ __all__ = [
     "KeptView",
     "Order",
     "QueuedPromotion",
-    "SummariserKind",
     "Trigger",
 ]
 
@@ -80,13 +79,6 @@ class Trigger(StrEnum):
     IDLE = "idle"
     AGENT = "agent"  #: by a tool of the agent
     BULK = "bulk"  #: by a job over many threads
-
-
-class SummariserKind(StrEnum):
-    """Who writes the summary."""
-
-    EXTRACTIVE = "extractive"  #: excerpts; no model takes part
-    MODEL = "model"  #: the model of the server, and excerpts where it fails
 
 
 class Cause(StrEnum):

@@ -4,57 +4,64 @@ Bring a database up to date with `migrate`, open it, give a `Recollection` an in
 Memory keeps an origin as an opaque value and knows nothing of threads, runs or journals; a run goes on without it.
 """
 
-from threadmark.memory.choice import choose_embedder, owned_index, server_index
-from threadmark.memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
-from threadmark.memory.embedders.embedder import Embedder
-from threadmark.memory.erase.erasure_manifest import ErasureManifest
-from threadmark.memory.erase.external_copies import CopyErasure, ExternalCopies
-from threadmark.memory.erase.forget import Erasure, Forget
-from threadmark.memory.errors import (
-    AlreadyRetracted,
-    CannotUndo,
-    EmbedderFailed,
-    FilterRefused,
-    IndexUnavailable,
-    RecollectionError,
-    Refused,
-    ScopeRefused,
-    Unavailable,
-    UnknownAssertion,
-    UnknownJob,
-    UnknownQuarantine,
-)
-from threadmark.memory.index.claimed_index import ClaimedIndex
-from threadmark.memory.index.edge_index import EdgeIndex
-from threadmark.memory.index.index import Index
-from threadmark.memory.index.memory_index import MemoryIndex
-from threadmark.memory.index.rebuild import Agreement
-from threadmark.memory.migrations import current_revision, head_revision, migrate, schema_gap
-from threadmark.memory.model.admission import Hold, Selector
-from threadmark.memory.model.assertion import (
-    ITEM,
-    TURN,
-    Assertion,
-    Cardinality,
-    Closing,
-    Disposition,
-    Draft,
-    Verdict,
-    Which,
-)
-from threadmark.memory.model.change import Change
-from threadmark.memory.model.filters import Filter, parse_filter
-from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust, quote_hash
-from threadmark.memory.model.scope import Scope
-from threadmark.memory.recall.block import NOTICE, block
-from threadmark.memory.recall.question import Answer, Answers, Include, Question, Withheld
-from threadmark.memory.recall.recipe import CURRENT, Recipe
-from threadmark.memory.recollection import Recollection
-from threadmark.memory.store.archive import Imported
-from threadmark.memory.store.database import Database
-from threadmark.memory.store.recall_log import Access
-from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
-from threadmark.memory.write.items import Item, Items
+from typing import TYPE_CHECKING
+
+from threadmark.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from threadmark.memory.choice import choose_embedder, owned_index, server_index
+    from threadmark.memory.embedders import HashedEmbedder, MiniLmEmbedder, OpenAiEmbedder, WordLlamaEmbedder
+    from threadmark.memory.embedders.embedder import Embedder
+    from threadmark.memory.erase.erasure_manifest import ErasureManifest
+    from threadmark.memory.erase.external_copies import CopyErasure, ExternalCopies
+    from threadmark.memory.erase.forget import Erasure, Forget
+    from threadmark.memory.errors import (
+        AlreadyRetracted,
+        CannotUndo,
+        EmbedderFailed,
+        FilterRefused,
+        IndexUnavailable,
+        RecollectionError,
+        Refused,
+        ScopeRefused,
+        Unavailable,
+        UnknownAssertion,
+        UnknownJob,
+        UnknownQuarantine,
+    )
+    from threadmark.memory.index.claimed_index import ClaimedIndex
+    from threadmark.memory.index.edge_index import EdgeIndex
+    from threadmark.memory.index.index import Index
+    from threadmark.memory.index.memory_index import MemoryIndex
+    from threadmark.memory.index.rebuild import Agreement
+    from threadmark.memory.migrations import current_revision, head_revision, migrate, schema_gap
+    from threadmark.memory.model.admission import Hold, Selector
+    from threadmark.memory.model.assertion import (
+        ITEM,
+        TURN,
+        Assertion,
+        Cardinality,
+        Closing,
+        Disposition,
+        Draft,
+        Verdict,
+        Which,
+    )
+    from threadmark.memory.model.change import Change
+    from threadmark.memory.model.filters import Filter, parse_filter
+    from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust, quote_hash
+    from threadmark.memory.model.scope import Scope
+    from threadmark.memory.recall.block import NOTICE, block
+    from threadmark.memory.recall.question import Answer, Answers, Include, Question, Withheld
+    from threadmark.memory.recall.recipe import CURRENT, Recipe
+    from threadmark.memory.recollection import Recollection
+    from threadmark.memory.store.archive import Imported
+    from threadmark.memory.store.database import Database
+    from threadmark.memory.store.recall_log import Access
+    from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
+    from threadmark.memory.write.items import Item, Items
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "CURRENT",

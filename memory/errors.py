@@ -14,7 +14,10 @@ RecollectionError
     └── EmbedderFailed
 """
 
-from threadmark.db import Condition
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from threadmark.db import Condition
 
 __all__ = [
     "AlreadyRetracted",
@@ -100,7 +103,7 @@ class Unavailable(RecollectionError):
     `condition` says what is the matter with its database; None where it is another part, or not known.
     """
 
-    def __init__(self, why: str, condition: Condition | None = None) -> None:
+    def __init__(self, why: str, condition: "Condition | None" = None) -> None:
         super().__init__(why)
         self.condition = condition
 

@@ -1,155 +1,164 @@
 """State: one thread's durable journal, its runs, waits and leases. Answers "may this run continue?"."""
 
-from threadmark.db.lock_retry import MigrationBlocked, change_schema
-from threadmark.db.migration_runner import Migrations
-from threadmark.db.pooling import SessionsNotKept, refuse_transaction_pooling
-from threadmark.state.append.external_updates import Update, append_external, copy_thread, update_state
-from threadmark.state.append.journal import Damage, Journal, JournalWriter, read_entries, read_leaves
-from threadmark.state.append.run_changes import Fork, RunChanges, RunOutcome
-from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
-from threadmark.state.engine import is_sqlite, open_engine
-from threadmark.state.entries.entry import (
-    Entry,
-    Failure,
-    ModelReplied,
-    Outcome,
-    Recalled,
-    Recorded,
-    RolledBack,
-    RunSettled,
-    RunStarted,
-    SeenView,
-    StateUpdated,
-    StepFailed,
-    StepIntended,
-    ToolReturned,
-    TurnStarted,
-    ViewAct,
-    ViewChanged,
-    WaitAnswered,
-    WaitOpened,
-    WaitSuperseded,
-    kind_of,
-)
-from threadmark.state.entries.history import History, read_history, transcripts
-from threadmark.state.entries.ids import (
-    ExecutionId,
-    RunId,
-    StepKey,
-    ThreadId,
-    idempotency_key_of,
-    model_step,
-    new_id,
-    recall_step,
-    wait_id_of,
-)
-from threadmark.state.entries.instants import FAR_US, from_us, to_us
-from threadmark.state.entries.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
-from threadmark.state.entries.lineage import fork as fork_lineage
-from threadmark.state.entries.message import Message, ToolCall, Usage
-from threadmark.state.entries.position import checkpoint_id_of, seq_of_checkpoint
-from threadmark.state.entries.run_index import Origin
-from threadmark.state.entries.steps import Attempt, Step, Steps, lineage_seeing, steps_of
-from threadmark.state.entries.value import ValueRefused, check_text, plain, spell, unspell
-from threadmark.state.errors import (
-    AlreadyAnswered,
-    AskedByAnother,
-    Conflict,
-    DatabaseAway,
-    JournalDamaged,
-    KeyInProgress,
-    KeyReused,
-    LeaseLost,
-    NotFound,
-    NothingToCancel,
-    NothingToResume,
-    NotInDoubt,
-    OutcomeUnknown,
-    Overtaken,
-    Refused,
-    StateError,
-    ThreadBusy,
-    ThreadExists,
-    ThreadGone,
-    TookTooLong,
-)
+from typing import TYPE_CHECKING
+
+from threadmark.lazy import lazy_exports
+
+# Imported at once: the package `fold` would take the place of the function otherwise.
 from threadmark.state.fold.fold import apply, fold
-from threadmark.state.fold.fold_cache import FoldCache, Folded, fold_thread
-from threadmark.state.fold.thread_state import Call, Execution, Node, Position, Said, ThreadState
-from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
-from threadmark.state.outage import is_outage
-from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
-from threadmark.state.runs.acceptance import Acceptance, FindStart, RunSubmission, accept
-from threadmark.state.runs.claims import (
-    Claim,
-    Held,
-    Inbox,
-    claim,
-    claim_run,
-    expire,
-    has_lease,
-    heartbeat,
-    next_due_us,
-    own,
-    read_inbox,
-    register,
-    release,
-)
-from threadmark.state.runs.fleet import (
-    RATE_WINDOW_S,
-    LoopSeen,
-    QueueDepth,
-    WorkerSeen,
-    claim_lag_s,
-    list_workers,
-    probe,
-    queue_depths,
-    served_routes,
-    unserved_routes,
-)
-from threadmark.state.runs.liveness import FileLocks, Liveness
-from threadmark.state.runs.resume import Resume, names_questions
-from threadmark.state.runs.run_start import Start
-from threadmark.state.runs.run_status import (
-    MOVES,
-    SETTLED,
-    CancelAction,
-    Multitask,
-    ParkReason,
-    RunStatus,
-    ThreadStatus,
-)
-from threadmark.state.runs.runs import (
-    Answer,
-    answer_wait,
-    cancel_runs,
-    delete_run,
-    find_run,
-    get_run,
-    get_wait,
-    list_runs,
-    list_waits,
-    redrive,
-    resolve_doubt,
-)
-from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
-from threadmark.state.threads.admin_queries import Line, read_lines, run_by_number, run_names
-from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
-from threadmark.state.threads.threads import (
-    SORTS,
-    ThreadFilter,
-    count_threads,
-    delete_thread,
-    every_thread,
-    find_thread,
-    get_thread,
-    label_thread,
-    lock_thread,
-    open_thread,
-    purge_expired,
-    search_threads,
-    sort_key,
-)
+
+if TYPE_CHECKING:
+    from threadmark.db.lock_retry import MigrationBlocked, change_schema
+    from threadmark.db.migration_runner import Migrations
+    from threadmark.db.pooling import SessionsNotKept, refuse_transaction_pooling
+    from threadmark.state.append.external_updates import Update, append_external, copy_thread, update_state
+    from threadmark.state.append.journal import Damage, Journal, JournalWriter, read_entries, read_leaves
+    from threadmark.state.append.run_changes import Fork, RunChanges, RunOutcome
+    from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
+    from threadmark.state.engine import is_sqlite, open_engine
+    from threadmark.state.entries.entry import (
+        Entry,
+        Failure,
+        ModelReplied,
+        Outcome,
+        Recalled,
+        Recorded,
+        RolledBack,
+        RunSettled,
+        RunStarted,
+        SeenView,
+        StateUpdated,
+        StepFailed,
+        StepIntended,
+        ToolReturned,
+        TurnStarted,
+        ViewAct,
+        ViewChanged,
+        WaitAnswered,
+        WaitOpened,
+        WaitSuperseded,
+        kind_of,
+    )
+    from threadmark.state.entries.history import History, read_history, transcripts
+    from threadmark.state.entries.ids import (
+        ExecutionId,
+        RunId,
+        StepKey,
+        ThreadId,
+        idempotency_key_of,
+        model_step,
+        new_id,
+        recall_step,
+        wait_id_of,
+    )
+    from threadmark.state.entries.instants import FAR_US, from_us, to_us
+    from threadmark.state.entries.lineage import ROOT, Leave, Lineage, Stretch, lineage_of, visible
+    from threadmark.state.entries.lineage import fork as fork_lineage
+    from threadmark.state.entries.message import Message, ToolCall, Usage
+    from threadmark.state.entries.position import checkpoint_id_of, seq_of_checkpoint
+    from threadmark.state.entries.run_index import Origin
+    from threadmark.state.entries.steps import Attempt, Step, Steps, lineage_seeing, steps_of
+    from threadmark.state.entries.value import ValueRefused, check_text, plain, spell, unspell
+    from threadmark.state.errors import (
+        AlreadyAnswered,
+        AskedByAnother,
+        Conflict,
+        DatabaseAway,
+        JournalDamaged,
+        KeyInProgress,
+        KeyReused,
+        LeaseLost,
+        NotFound,
+        NothingToCancel,
+        NothingToResume,
+        NotInDoubt,
+        OutcomeUnknown,
+        Overtaken,
+        Refused,
+        StateError,
+        ThreadBusy,
+        ThreadExists,
+        ThreadGone,
+        TookTooLong,
+    )
+    from threadmark.state.fold.fold_cache import FoldCache, Folded, fold_thread
+    from threadmark.state.fold.thread_state import Call, Execution, Node, Position, Said, ThreadState
+    from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
+    from threadmark.state.outage import is_outage
+    from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
+    from threadmark.state.runs.acceptance import Acceptance, FindStart, RunSubmission, accept
+    from threadmark.state.runs.claims import (
+        Claim,
+        Held,
+        Inbox,
+        claim,
+        claim_run,
+        expire,
+        has_lease,
+        heartbeat,
+        next_due_us,
+        own,
+        read_inbox,
+        register,
+        release,
+    )
+    from threadmark.state.runs.fleet import (
+        RATE_WINDOW_S,
+        LoopSeen,
+        QueueDepth,
+        WorkerSeen,
+        claim_lag_s,
+        list_workers,
+        probe,
+        queue_depths,
+        served_routes,
+        unserved_routes,
+    )
+    from threadmark.state.runs.liveness import FileLocks, Liveness
+    from threadmark.state.runs.resume import Resume, names_questions
+    from threadmark.state.runs.run_start import Start
+    from threadmark.state.runs.run_status import (
+        MOVES,
+        SETTLED,
+        CancelAction,
+        Multitask,
+        ParkReason,
+        RunStatus,
+        ThreadStatus,
+    )
+    from threadmark.state.runs.runs import (
+        Answer,
+        answer_wait,
+        cancel_runs,
+        delete_run,
+        find_run,
+        get_run,
+        get_wait,
+        list_runs,
+        list_waits,
+        redrive,
+        resolve_doubt,
+    )
+    from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
+    from threadmark.state.threads.admin_queries import Line, read_lines, run_by_number, run_names
+    from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
+    from threadmark.state.threads.threads import (
+        SORTS,
+        ThreadFilter,
+        count_threads,
+        delete_thread,
+        every_thread,
+        find_thread,
+        get_thread,
+        label_thread,
+        lock_thread,
+        open_thread,
+        purge_expired,
+        search_threads,
+        sort_key,
+    )
+else:
+    __getattr__, __dir__ = lazy_exports(__name__, __file__)
 
 __all__ = [
     "FAR_US",

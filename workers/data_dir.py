@@ -4,10 +4,12 @@ import os
 import tempfile
 from pathlib import Path
 
+from threadmark.user_error import UserError
+
 __all__ = ["DataDirRefused", "make_data_dir", "writable_gap"]
 
 
-class DataDirRefused(OSError):
+class DataDirRefused(UserError, OSError):
     """The data directory cannot be made, or nothing can be written in it; nothing was started."""
 
 

@@ -22,17 +22,15 @@ from threadmark.memory import (
     MemoryIndex,
     Recollection,
     choose_embedder,
-    migrate,
     owned_index,
-    schema_gap,
     server_index,
 )
-from threadmark.state import change_schema
+from threadmark.workers.migration import memory_gaps
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.supervisor import Loop, Supervisor
 
-__all__ = ["INDEX_FOLDER", "MemorySide", "memory_gaps", "migrate_memory", "new_recollection", "open_memory"]
+__all__ = ["INDEX_FOLDER", "MemorySide", "new_recollection", "open_memory"]
 
 INDEX_FOLDER = "memory-index"
 #: How often an index without an owner is claimed, and an erasure that waits for it is taken up.
@@ -42,17 +40,6 @@ START_S = 5.0
 #: What has expired must be off the disk within a day, also when sweeps fail for hours.
 SWEEP_EVERY_S = 60 * 60.0
 _LOG = logging.getLogger("threadmark.memory")
-
-
-def migrate_memory(settings: Settings) -> None:
-    """Bring the memory database to the head revision. Blocks."""
-    migrate(settings.memory_database_url, within=change_schema, limits=settings.limits)
-
-
-def memory_gaps(settings: Settings) -> list[str]:
-    """What the memory database lacks; it is read and not changed. Blocks."""
-    lacking = schema_gap(settings.memory_database_url)
-    return [] if lacking is None else [lacking]
 
 
 def new_recollection(

@@ -24,7 +24,6 @@ from threadmark.state import (
     Journal,
     Liveness,
     is_sqlite,
-    migrate,
     open_engine,
     refuse_transaction_pooling,
     to_us,
@@ -56,7 +55,7 @@ from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thr
 from threadmark.workers.telemetry.tracing import tracer_of
 from threadmark.workers.tokens import count_tokens
 
-__all__ = ["Resources", "SchemaBehind", "migrate_state", "now_utc", "open_resources"]
+__all__ = ["Resources", "SchemaBehind", "now_utc", "open_resources"]
 
 
 #: How often a process looks for folds to let go of (seconds).
@@ -105,16 +104,6 @@ class Resources:
 def now_utc() -> datetime:
     """The clock of this process."""
     return datetime.now(UTC)
-
-
-def migrate_state(settings: Settings) -> None:
-    """Bring the state database, what compaction keeps in it too, to the head revisions. Blocks."""
-    engine = _engine(settings, Purpose.MIGRATION)
-    try:
-        migrate(engine)
-        compaction.migrate(engine)
-    finally:
-        engine.dispose()
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from litestar.handlers import BaseRouteHandler
 
 from threadmark.app.access.key import Caller, Token
 from threadmark.app.access.ring import KeyRing
-from threadmark.app.access.scopes import is_automatic, scope_needed
+from threadmark.app.access.route_scopes import is_automatic, scope_needed
 from threadmark.app.access.token_buckets import Buckets
 from threadmark.app.requests.client_address import source_of
 from threadmark.app.requests.request_state import client_of, mark_caller

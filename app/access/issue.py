@@ -10,22 +10,15 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from threadmark.app.access.gate import Forbidden
-from threadmark.app.access.key import ApiKey, Caller, Token, is_tenant_id
+from threadmark.app.access.key import ApiKey, Caller, NoSuchKey, Token, is_tenant_id
 from threadmark.app.access.key_store import add_key, end_key, find_key, revoke_key
 from threadmark.app.access.scopes import Scope
 
-__all__ = ["OVERLAP_S", "OVERLAP_S_MAX", "Issued", "KeyRefused", "KeyRequest", "NoSuchKey", "issue", "revoke"]
+__all__ = ["OVERLAP_S", "OVERLAP_S_MAX", "Issued", "KeyRefused", "KeyRequest", "issue", "revoke"]
 
 #: How long a key goes on opening things after another has taken its place.
 OVERLAP_S = 24 * 3600
 OVERLAP_S_MAX = 30 * 24 * 3600
-
-
-class NoSuchKey(Exception):
-    """The caller's tenant has no such key."""
-
-    def __init__(self, key_id: str) -> None:
-        super().__init__(f"API key with ID {key_id} not found")
 
 
 class KeyRefused(Exception):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from threadmark.app.access.scopes import Scope, implied
+from threadmark.user_error import UserError
 
-__all__ = ["DEFAULT_TENANT", "TENANT_PATTERN", "ApiKey", "Caller", "Token", "is_tenant_id"]
+__all__ = ["DEFAULT_TENANT", "TENANT_PATTERN", "ApiKey", "Caller", "NoSuchKey", "Token", "is_tenant_id"]
 
 DEFAULT_TENANT = "default"
 TENANT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
@@ -16,6 +17,13 @@ TENANT_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 _ID_BYTES = 8
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"tm_([0-9a-f]{16})_([0-9a-f]{64})")
+
+
+class NoSuchKey(UserError):
+    """The caller's tenant has no such key."""
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"API key with ID {key_id} not found")
 
 
 def is_tenant_id(text: str) -> bool:

@@ -9,39 +9,32 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from threadmark.app.access import ApiKey, Scope, Token
-from threadmark.app.access.issue import NoSuchKey
-from threadmark.app.access.key import DEFAULT_TENANT, is_tenant_id
-from threadmark.app.access.key_store import add_key, every_key, find_key, revoke_key
-from threadmark.app.commands.common import Commands, command, open_database, settings_of
+from threadmark.app.access import ApiKey, Scope, Token, key_store
+from threadmark.app.access.key import NoSuchKey
+from threadmark.app.commands.common import open_database, settings_of
 
-__all__ = ["add_to"]
-
-_DAYS_MAX = 36_500
+__all__ = ["create_key", "list_keys", "revoke_key"]
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the commands."""
-    parser = commands.add_parser("keys", help="Make, list and revoke API keys.", description="API keys.")
-    actions = parser.add_subparsers(required=True, metavar="create|list|revoke")
-    create = command(actions, "create", "Make a key and print it; it is shown this once.")
-    create.add_argument("--label", required=True, help="what the key is for")
-    create.add_argument("--tenant", default=DEFAULT_TENANT, type=_tenant, help=f"whose key (default: {DEFAULT_TENANT})")
-    create.add_argument("--scope", dest="scopes", action="append", required=True, choices=[str(each) for each in Scope])
-    create.add_argument("--days", type=_days, help="how long it lasts (default: until it is revoked)")
-    create.set_defaults(run=lambda arguments: asyncio.run(_create(arguments)))
-    listing = command(actions, "list", "List the keys, of one tenant or of all.")
-    listing.add_argument("--tenant", type=_tenant, help="whose keys (default: everybody's)")
-    listing.set_defaults(run=lambda arguments: asyncio.run(_list(arguments)))
-    revoke = command(actions, "revoke", "Revoke a key; it opens nothing any more within seconds.")
-    revoke.add_argument("key_id", help="the id of the key, the middle part of tm_<id>_<secret>")
-    revoke.set_defaults(run=lambda arguments: asyncio.run(_revoke(arguments)))
+def create_key(arguments: argparse.Namespace) -> int:
+    """Make a key and print its token."""
+    return asyncio.run(_create(arguments))
+
+
+def list_keys(arguments: argparse.Namespace) -> int:
+    """Print a table of the keys."""
+    return asyncio.run(_list(arguments))
+
+
+def revoke_key(arguments: argparse.Namespace) -> int:
+    """Revoke a key. Raises NoSuchKey."""
+    return asyncio.run(_revoke(arguments))
 
 
 async def _create(arguments: argparse.Namespace) -> int:
     now, token = datetime.now(UTC), Token.fresh()
     unit = partial(
-        add_key,
+        key_store.add_key,
         token=token,
         tenant_id=arguments.tenant,
         label=arguments.label,
@@ -58,7 +51,7 @@ async def _create(arguments: argparse.Namespace) -> int:
 
 async def _list(arguments: argparse.Namespace) -> int:
     async with open_database(settings_of(arguments)) as database:
-        keys = await database.read(partial(every_key, tenant_id=arguments.tenant))
+        keys = await database.read(partial(key_store.every_key, tenant_id=arguments.tenant))
     rows: list[tuple[str, ...]] = [("key id", "tenant", "label", "scopes", "created", "last used", "status")]
     rows += [_row(key, datetime.now(UTC)) for key in keys]
     print(_table(rows))
@@ -67,9 +60,9 @@ async def _list(arguments: argparse.Namespace) -> int:
 
 async def _revoke(arguments: argparse.Namespace) -> int:
     def unit(connection: Connection) -> None:
-        if find_key(connection, arguments.key_id) is None:
+        if key_store.find_key(connection, arguments.key_id) is None:
             raise NoSuchKey(arguments.key_id)
-        revoke_key(connection, arguments.key_id, datetime.now(UTC))
+        key_store.revoke_key(connection, arguments.key_id, datetime.now(UTC))
 
     async with open_database(settings_of(arguments)) as database:
         await database.write(unit)
@@ -99,15 +92,3 @@ def _table(rows: Iterable[tuple[str, ...]]) -> str:
     held = list(rows)
     widths = [max(map(len, column)) for column in zip(*held, strict=True)]
     return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in held)
-
-
-def _tenant(text: str) -> str:
-    if not is_tenant_id(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no tenant: 1 to 64 letters, digits, '.', '_' and '-'")
-    return text
-
-
-def _days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _DAYS_MAX):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {_DAYS_MAX}")
-    return int(text)

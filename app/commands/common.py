@@ -5,26 +5,16 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, TypeAlias
 
 from threadmark.app.schema import MigrationGap, gaps
 from threadmark.state import Database
 from threadmark.workers.data_dir import make_data_dir
 from threadmark.workers.settings.settings import Settings
 
-__all__ = ["Commands", "command", "environment_of", "open_database", "settings_of"]
-
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+__all__ = ["environment_of", "open_database", "settings_of"]
 
 #: Flags that stand in for an environment variable.
 _FLAGS = {"host": "HOST", "port": "PORT", "data_dir": "THREADMARK_DATA_DIR"}
-
-
-def command(commands: Commands, name: str, summary: str, **options: Any) -> argparse.ArgumentParser:
-    """Declare a command that knows the data directory."""
-    parser = commands.add_parser(name, help=summary, description=summary, **options)
-    parser.add_argument("--data-dir", metavar="PATH", help="instead of THREADMARK_DATA_DIR")
-    return parser
 
 
 def environment_of(arguments: argparse.Namespace) -> Mapping[str, str]:

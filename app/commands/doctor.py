@@ -13,7 +13,7 @@ from threadmark import state
 from threadmark.app.access.first_key import FIRST_KEY_FILE, token_in
 from threadmark.app.access.key_store import find_key, has_operator
 from threadmark.app.commands import doctor_parts
-from threadmark.app.commands.common import Commands, command, environment_of
+from threadmark.app.commands.common import environment_of
 from threadmark.app.commands.doctor_parts import OTHERS, Finding, database_error
 from threadmark.app.schema import gaps
 from threadmark.app.server import CannotListen, listen
@@ -22,22 +22,11 @@ from threadmark.workers.agents.definition_errors import DefinitionRefused
 from threadmark.workers.settings.settings import Settings, SettingsRefused
 from threadmark.workers.settings.variables import VARIABLES
 
-__all__ = ["add_to"]
+__all__ = ["run_doctor"]
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = command(
-        commands,
-        "doctor",
-        "Check settings, data directory, servers, agents and port; change nothing.",
-    )
-    parser.add_argument("--host", help="instead of HOST")
-    parser.add_argument("--port", help="instead of PORT")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run_doctor(arguments: argparse.Namespace) -> int:
+    """Print what is found; 1 if a start would fail."""
     environment = environment_of(arguments)
     is_well = True
     for finding in _examine(environment):

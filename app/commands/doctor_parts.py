@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from threadmark import state
 from threadmark.db import is_sqlite
 from threadmark.workers.data_dir import writable_gap
-from threadmark.workers.memory_resources import memory_gaps
+from threadmark.workers.migration import memory_gaps
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.settings.values import shown_url
 from threadmark.workers.settings.variables import OFFLINE_MODEL

@@ -6,36 +6,41 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.commands.common import settings_of
 from threadmark.app.schema import MigrationGap
 from threadmark.memory import Agreement, IndexUnavailable, Recollection
+from threadmark.user_error import UserError
 from threadmark.workers.data_dir import make_data_dir
-from threadmark.workers.memory_resources import memory_gaps, new_recollection
+from threadmark.workers.memory_resources import new_recollection
+from threadmark.workers.migration import memory_gaps
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import now_utc
 
-__all__ = ["IndexElsewhere", "add_to", "verify_memory"]
+__all__ = ["IndexElsewhere", "run_reindex", "verify_memory"]
 
 
 #: Differing entries that are named; the others are counted.
 SHOWN_COUNT_MAX = 20
 
 
-class IndexElsewhere(RuntimeError):
+class IndexElsewhere(UserError, RuntimeError):
     """A running process has the index; nothing was done."""
 
     def __init__(self, error: IndexUnavailable) -> None:
         super().__init__(f"{error}; stop that process first, or keep the index on a server (THREADMARK_QDRANT_URL)")
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = command(commands, "reindex", "Build the index of memory anew, beside the one that serves, and swap.")
-    parser.set_defaults(run=lambda arguments: asyncio.run(_reindex(arguments)))
+def run_reindex(arguments: argparse.Namespace) -> int:
+    """Build the index anew. Raises MigrationGap, IndexElsewhere."""
+    return asyncio.run(_reindex(arguments))
 
 
-async def verify_memory(arguments: argparse.Namespace) -> int:
-    """Compare database and index by number and digest; with `--repair`, make them agree."""
+def verify_memory(arguments: argparse.Namespace) -> int:
+    """Compare database and index by number and digest; with `--repair`, make them agree. Raises as above."""
+    return asyncio.run(_verify_memory(arguments))
+
+
+async def _verify_memory(arguments: argparse.Namespace) -> int:
     async with _opened(settings_of(arguments)) as memory:
         await memory.take_up_index(now=now_utc())
         await memory.index_pending()

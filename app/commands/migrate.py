@@ -2,19 +2,15 @@
 
 import argparse
 
-from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.commands.common import settings_of
 from threadmark.app.schema import all_gaps, migrate_all
 from threadmark.workers.data_dir import make_data_dir
 
-__all__ = ["add_to"]
+__all__ = ["run_migrate"]
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    command(commands, "migrate", "Bring both databases to what this version needs.").set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run_migrate(arguments: argparse.Namespace) -> int:
+    """Bring both databases to the head revisions, and print what was done."""
     settings = settings_of(arguments)
     make_data_dir(settings.data_dir)
     before = all_gaps(settings)

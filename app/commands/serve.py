@@ -14,7 +14,7 @@ from pathlib import Path
 import uvloop
 
 from threadmark.app.access.first_key import FIRST_KEY_FILE, make_first_key
-from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.commands.common import settings_of
 from threadmark.app.factory import create_app
 from threadmark.app.operations import logs
 from threadmark.app.operations.process_exit import unless, until_ended
@@ -28,18 +28,11 @@ from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
 
-__all__ = ["add_to"]
+__all__ = ["run_serve"]
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = command(commands, "serve", "Serve the API, and move runs unless THREADMARK_REDIS_URL is set.")
-    parser.add_argument("--host", help="instead of HOST")
-    parser.add_argument("--port", help="instead of PORT")
-    parser.set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run_serve(arguments: argparse.Namespace) -> int:
+    """Serve until a signal comes. Raises UserError for what a person can mend."""
     settings = settings_of(arguments)
     # The port first: whoever starts a second server should not wait for migrations to hear that the port is taken.
     with listen(settings.host, settings.port) as listening:

@@ -7,27 +7,21 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 
-from threadmark.app.commands.common import Commands, command, open_database, settings_of
-from threadmark.app.commands.memory_index import verify_memory
+from threadmark.app import commands
+from threadmark.app.commands.common import open_database, settings_of
 from threadmark.state import Database, Journal, Thread, every_thread
 
-__all__ = ["add_to"]
+__all__ = ["run_verify"]
 
 PAGE_COUNT = 200
 PROGRESS_S = 1.0
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    parser = command(commands, "verify", "Recompute hash chains, or compare memory and index; 1 if one does not hold.")
-    parser.add_argument("what", nargs="?", choices=("state", "memory"), default="state", help="the journals (default)")
-    parser.add_argument("--repair", action="store_true", help="make the index of memory agree with its database")
-    parser.add_argument("--thread", metavar="ID", help="this thread alone")
-    parser.set_defaults(run=lambda arguments: asyncio.run(_chosen(arguments)))
-
-
-async def _chosen(arguments: argparse.Namespace) -> int:
-    return await (verify_memory if arguments.what == "memory" else _verify)(arguments)
+def run_verify(arguments: argparse.Namespace) -> int:
+    """Verify what the arguments name; 1 if something does not hold."""
+    if arguments.what == "memory":
+        return commands.verify_memory(arguments)
+    return asyncio.run(_verify(arguments))
 
 
 async def _verify(arguments: argparse.Namespace) -> int:

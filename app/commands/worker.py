@@ -9,7 +9,7 @@ from functools import partial
 
 import uvloop
 
-from threadmark.app.commands.common import Commands, command, settings_of
+from threadmark.app.commands.common import settings_of
 from threadmark.app.operations import logs
 from threadmark.app.operations.process_exit import unless, until_ended
 from threadmark.app.operations.worker_health import serve_health
@@ -20,15 +20,11 @@ from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
 
-__all__ = ["add_to"]
+__all__ = ["run_worker"]
 
 
-def add_to(commands: Commands) -> None:
-    """Declare the command."""
-    command(commands, "worker", "Move runs, without serving the API.").set_defaults(run=_run)
-
-
-def _run(arguments: argparse.Namespace) -> int:
+def run_worker(arguments: argparse.Namespace) -> int:
+    """Move runs until a signal comes. Raises UserError for what a person can mend."""
     settings = settings_of(arguments)
     logs.configure(settings.log_level, sys.stderr)
     make_data_dir(settings.data_dir)

@@ -17,7 +17,8 @@ from litestar.types import ExceptionHandlersMap
 
 from threadmark import memory
 from threadmark.app.access.gate import Forbidden, TooMany, Unauthenticated
-from threadmark.app.access.issue import KeyRefused, NoSuchKey
+from threadmark.app.access.issue import KeyRefused
+from threadmark.app.access.key import NoSuchKey
 from threadmark.app.listing.cursors import BadCursor
 from threadmark.app.listing.parameters import UnknownParameter
 from threadmark.app.requests import strict_json

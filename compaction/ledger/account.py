@@ -13,11 +13,12 @@ from threadmark.compaction.ledger.evidence import Evidence, Passage
 from threadmark.compaction.ledger.likeness import SummarySentences
 from threadmark.compaction.ledger.outcomes import Circumstances, UnitOutcome, decide_outcomes
 from threadmark.compaction.ledger.rows import Row, RowKey, row_id_of
+from threadmark.compaction.ledger.rules import Rules
 from threadmark.compaction.ledger.seal import root_of, seal_rows
 from threadmark.compaction.ledger.survival import History, survive
 from threadmark.compaction.ledger.terms import Reason, Shown, Status
 from threadmark.compaction.ledger.unsupported import introduced_rows, mark_altered, mark_superseded
-from threadmark.compaction.ledger.weights import CRITICAL_ATOMS, CRITICAL_CLAUSES, is_critical, salience
+from threadmark.compaction.ledger.weights import is_critical, salience
 
 __all__ = [
     "Account",
@@ -25,7 +26,6 @@ __all__ = [
     "Dropped",
     "Judged",
     "Ledger",
-    "Rules",
     "balance_of",
     "close",
     "dropped_in",
@@ -40,14 +40,6 @@ class AccountUnbalanced(Exception):
 
     def __init__(self, unit: str, cls: str, total: int, counted: int) -> None:
         super().__init__(f"{total} units of {unit} {cls} in the range, {counted} in the ledger")
-
-
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a policy says about the account."""
-
-    critical_atoms: frozenset[str] = frozenset(CRITICAL_ATOMS)
-    critical_clauses: frozenset[str] = frozenset(CRITICAL_CLAUSES)
-    excluded_classes: frozenset[str] = frozenset()
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):

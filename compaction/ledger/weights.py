@@ -7,25 +7,11 @@ from threadmark.compaction.atoms import AtomClass
 from threadmark.compaction.clauses import ClauseClass
 from threadmark.compaction.input.source import Role
 from threadmark.compaction.ledger.collect import Unit
+from threadmark.compaction.ledger.rules import CRITICAL_ATOMS, CRITICAL_CLAUSES
 from threadmark.compaction.ledger.terms import UnitKind
 
-__all__ = ["CRITICAL_ATOMS", "CRITICAL_CLAUSES", "atom_weight", "clause_weight", "is_critical", "salience"]
+__all__ = ["atom_weight", "clause_weight", "is_critical", "salience"]
 
-#: What a person bound others to; only words of people count, so that no page or tool can plant a rule.
-CRITICAL_CLAUSES = frozenset(
-    {ClauseClass.CONSTRAINT, ClauseClass.DECISION, ClauseClass.COMMITMENT, ClauseClass.CORRECTION}
-)
-CRITICAL_ATOMS = frozenset(
-    {
-        AtomClass.MONEY,
-        AtomClass.PERCENT,
-        AtomClass.DATE,
-        AtomClass.REFERENCE,
-        AtomClass.UUID,
-        AtomClass.PATH,
-        AtomClass.EMAIL,
-    }
-)
 
 _CLAUSE_WEIGHTS: dict[str, float] = {
     ClauseClass.CONSTRAINT: 10.0,

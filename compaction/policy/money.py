@@ -5,10 +5,12 @@ for all prices and caps.
 """
 
 import re
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from threadmark.compaction.summary import SummaryPrompt, SummaryReply
+if TYPE_CHECKING:
+    from threadmark.compaction.summary import SummaryPrompt, SummaryReply
 
 __all__ = ["AMOUNT_PATTERN", "Price", "bound_of", "cost_of", "picos_of", "price_of", "spell_money"]
 
@@ -54,13 +56,13 @@ def spell_money(picos: int) -> str:
     return f"{whole}.{decimals}" if decimals else str(whole)
 
 
-def bound_of(prompt: SummaryPrompt, price: Price) -> int:
+def bound_of(prompt: "SummaryPrompt", price: Price) -> int:
     """What a call may cost at most: a token has at least one byte, and a reply is cut off at its bound."""
     size = len(f"{prompt.system}{prompt.user}".encode("utf-8", "surrogatepass"))
     return (size + FRAME_TOKENS) * price.input + prompt.output_tokens_max * price.output
 
 
-def cost_of(prompt: SummaryPrompt, reply: SummaryReply, price: Price) -> int:
+def cost_of(prompt: "SummaryPrompt", reply: "SummaryReply", price: Price) -> int:
     """What a call has cost by the count of its server; all that it may cost, where the server counts nothing."""
     if reply.prompt_tokens <= 0 or reply.output_tokens < 0:
         return bound_of(prompt, price)

@@ -1,17 +1,26 @@
 """Policies: what a compaction keeps, how far it goes, and what it may cost. Every bound has a name and a default."""
 
+from enum import StrEnum
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from threadmark.compaction.ledger import Rules
+from threadmark.compaction.ledger.rules import Rules
 from threadmark.compaction.policy.money import picos_of
 
-__all__ = ["APPENDIX_SHARE", "APPENDIX_TOKENS_MAX", "APPENDIX_TOKENS_MIN", "Policy"]
+__all__ = ["APPENDIX_SHARE", "APPENDIX_TOKENS_MAX", "APPENDIX_TOKENS_MIN", "Policy", "SummariserKind"]
 
 APPENDIX_SHARE = 0.05  #: of the covered tokens
 APPENDIX_TOKENS_MIN, APPENDIX_TOKENS_MAX = 300, 1_500
 SUMMARY_SHARE = 0.1
 SUMMARY_TOKENS_MIN, SUMMARY_TOKENS_MAX = 200, 2_000
+
+
+class SummariserKind(StrEnum):
+    """Who writes the summary."""
+
+    EXTRACTIVE = "extractive"  #: excerpts; no model takes part
+    MODEL = "model"  #: the model of the server, and excerpts where it fails
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

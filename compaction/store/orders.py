@@ -7,8 +7,8 @@ import msgspec
 from sqlalchemy import Connection, Row, and_, or_, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, SummariserKind, Trigger
+from threadmark.compaction.policy.policy import Policy, SummariserKind
+from threadmark.compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, Trigger
 from threadmark.compaction.run.plan import Plan
 from threadmark.compaction.run.proposal import Rejection
 from threadmark.compaction.store.insert_new import insert_new

@@ -17,7 +17,8 @@ from litestar.routes import HTTPRoute
 from tests.architecture.sources import ROOT
 from tests.support.api import Api, open_api
 from threadmark.app.access import Scope, scope_needed
-from threadmark.app.access.scopes import UndeclaredRoute, implied, is_automatic
+from threadmark.app.access.route_scopes import UndeclaredRoute, is_automatic
+from threadmark.app.access.scopes import implied
 from threadmark.app.listing.pages import PAGE_SIZE_MAX
 
 #: The routes that need no key: what balancers ask. The list does not get longer.

@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-# Before the first fork, and more than the entry needs at once: what is imported here no child imports again.
+# Before the first fork: what is imported here no child imports again.
 import threadmark.examples.registry  # noqa: F401
 from tests.crash.doom import Doom, bring_upon
 from tests.crash.plan import PLAN_VARIABLE
 from tests.support.launch import PR_SET_PDEATHSIG
-from threadmark.app import cli, command_line  # noqa: F401
+from threadmark.app import cli, commands
 from threadmark.workers.tokens import count_tokens
 
 __all__ = ["main"]
@@ -55,10 +55,12 @@ def main() -> None:
 
 
 def _warm_up() -> None:
-    """Count tokens once: what that reads and builds, the children find done.
+    """Load every command and count tokens once: what that reads and builds, the children find done.
 
     In this thread, and not as a model would: a pool that has begun its threads has none of them in a child.
     """
+    for name in commands.__all__:
+        getattr(commands, name)
     count_tokens("hello")
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from threadmark.db import Condition, condition_of
+from threadmark.user_error import UserError
 
 __all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
 
@@ -25,7 +26,7 @@ _MIGRATORS = 6_073_316_518_205_912_641
 _LOG = logging.getLogger("threadmark.schema")
 
 
-class MigrationBlocked(RuntimeError):
+class MigrationBlocked(UserError, RuntimeError):
     """A lock was not to be had; the step that needed it was not taken."""
 
     def __init__(self, error: Exception) -> None:

@@ -9,6 +9,8 @@ from psycopg.errors import ProtocolViolation
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import OperationalError
 
+from threadmark.user_error import UserError
+
 __all__ = ["SessionsNotKept", "is_without_transactions", "refuse_transaction_pooling"]
 
 #: Each round finds a pooler that does not keep sessions out, unless its other clients take the sessions in between.
@@ -16,7 +18,7 @@ ROUND_COUNT = 8
 _PID = "SELECT pg_backend_pid()"
 
 
-class SessionsNotKept(RuntimeError):
+class SessionsNotKept(UserError, RuntimeError):
     """The address leads to a pooler in transaction mode; nothing was started. `which`: `state` or `memory`."""
 
     def __init__(self, which: str = "state") -> None:

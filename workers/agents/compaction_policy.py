@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from threadmark.compaction import Policy, SummariserKind, named_policy
-from threadmark.state import Database
+from threadmark.compaction import Policy, SummariserKind
 
 __all__ = ["CompactionPolicy", "version_of"]
 
@@ -44,13 +43,6 @@ class CompactionPolicy:
                 raise ValueError(f"{name} is {value!r}; it is above 0")
         if isinstance(self.policy, str) and not _NAME.fullmatch(self.policy):
             raise ValueError(f"policy is {self.policy!r}; no policy is kept by such a name")
-
-    async def resolved(self, database: Database, tenant_id: str) -> Policy:
-        """The policy, as the tenant keeps it by its name now. Raises NotFound for a name of none."""
-        name = self.policy
-        if not isinstance(name, str):
-            return name
-        return await database.read(lambda connection: named_policy(connection, tenant_id, name))
 
     @property
     def needs_price(self) -> bool:

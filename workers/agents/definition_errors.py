@@ -6,10 +6,12 @@ DefinitionRefused
 └── RegistryRefused
 """
 
+from threadmark.user_error import UserError
+
 __all__ = ["AgentRefused", "DefinitionRefused", "RegistryRefused", "ToolRefused"]
 
 
-class DefinitionRefused(ValueError):
+class DefinitionRefused(UserError, ValueError):
     """A definition that cannot work; the sentence says how to put it right."""
 
 

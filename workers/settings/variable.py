@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from threadmark.user_error import UserError
 from threadmark.workers.settings.values import WrongValue
 
 __all__ = ["SettingsRefused", "Variable", "not_shown"]
 
 
-class SettingsRefused(ValueError):
+class SettingsRefused(UserError, ValueError):
     """The environment cannot be honoured as it stands; nothing was started."""
 
 

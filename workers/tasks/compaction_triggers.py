@@ -11,6 +11,7 @@ from threadmark.state import NotFound, Run, list_runs
 from threadmark.state.tasks.tasks import NewTask, Task
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.compaction_policy import version_of
+from threadmark.workers.agents.policy_lookup import resolved_policy
 from threadmark.workers.agents.tools import NonRetryable
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_tasks import order_compaction
@@ -56,7 +57,7 @@ async def compact_if_due(services: Services, task: Task, _: TaskContext) -> dict
     if trigger is Trigger.TURNS and _turns_shown(loaded) < (agent.compaction.turns or 0):
         return {"skipped": "too few turns since the last compaction"}
     try:
-        policy = await agent.compaction.resolved(services.database, task.tenant_id)
+        policy = await resolved_policy(agent.compaction, services.database, task.tenant_id)
     except NotFound as error:
         name = agent.compaction.policy
         raise NonRetryable(

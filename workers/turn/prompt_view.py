@@ -29,6 +29,7 @@ from threadmark.compaction import (
 from threadmark.state import Claim, Entry, Message, NotFound, SeenView
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.compaction_policy import CompactionPolicy, version_of
+from threadmark.workers.agents.policy_lookup import resolved_policy
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_tasks import summariser_of
 from threadmark.workers.turn.action import CallModel
@@ -121,7 +122,7 @@ class PromptView:
         if base + rendered.tokens <= policy.request_tokens_max:
             return None
         try:
-            chosen = policy.aimed(await policy.resolved(self._services.database, self._claim.run.tenant_id))
+            chosen = policy.aimed(await resolved_policy(policy, self._services.database, self._claim.run.tenant_id))
         except NotFound as error:
             await self._unnamed(service, str(policy.policy), str(error))
             return None

@@ -12,7 +12,8 @@ from tests.support.waiting import wait_until
 from threadmark.app.schema import migrate_all, migrate_for_start
 from threadmark.memory import Draft, Forget, Question, Recollection, Scope, Unavailable, Which, migrate
 from threadmark.workers import memory_resources
-from threadmark.workers.memory_resources import MemorySide, migrate_memory, new_recollection, open_memory
+from threadmark.workers.memory_resources import MemorySide, new_recollection, open_memory
+from threadmark.workers.migration import migrate_memory
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
 

@@ -16,8 +16,9 @@ from threadmark.state import (
 )
 from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.agents.tools import Effect, RetryAfter, RetryPolicy, ToolContext, tool
+from threadmark.workers.migration import migrate_state
 from threadmark.workers.settings.settings import Settings
-from threadmark.workers.wiring import migrate_state, open_resources
+from threadmark.workers.wiring import open_resources
 
 ATTEMPTS: list[int] = []
 FAILURE_COUNT = 2
