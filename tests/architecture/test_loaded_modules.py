@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,13 +57,12 @@ def loaded_by(statement: str) -> set[str]:
     return HEAVY & set(_last_line(f"{statement}\nimport json, sys; print(json.dumps(sorted(sys.modules)))"))
 
 
-def _last_line(code: str, *arguments: str, data_dir: Path | None = None) -> list[str]:
+def _last_line(code: str, *arguments: str, data_dir: Path | None = None) -> Any:
     environment = os.environ | ({} if data_dir is None else {"THREADMARK_DATA_DIR": str(data_dir)})
     run = subprocess.run(
         [sys.executable, "-c", code, *arguments], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
     )
-    found: list[str] = json.loads(run.stdout.splitlines()[-1])
-    return found
+    return json.loads(run.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("--version",), ("serve", "--help"), ("keys", "create", "--help")])
