@@ -1,7 +1,6 @@
 """A plain chat agent, with one tool that changes nothing."""
 
-from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.agents.tools import Effect, tool
+from threadmark import ChatAgent, Effect, tool
 
 __all__ = ["add", "chat_agent"]
 

@@ -1,7 +1,6 @@
 """A chat agent with a memory: what one thread tells it, every other thread of its may ask."""
 
-from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.agents.memory_policy import MemoryPolicy
+from threadmark import ChatAgent, MemoryPolicy
 
 __all__ = ["memo_agent"]
 

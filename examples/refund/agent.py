@@ -1,7 +1,7 @@
 """The agent of the refund story."""
 
+from threadmark import ChatAgent
 from threadmark.examples.refund.tools import check_policy, confirm, email_customer, lookup_order, refund
-from threadmark.workers.agents.agent import ChatAgent
 
 __all__ = ["refund_agent"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from threadmark.workers.agents.tools import JSON, ToolContext
+from threadmark import JSON, ToolContext
 
 __all__ = ["EFFECTS_FILE", "happened", "reach_outside"]
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from threadmark import DID_NOT_HAPPEN, JSON, Effect, ToolContext, Verdict, tool
 from threadmark.examples.refund.effects import happened, reach_outside
-from threadmark.workers.agents.tools import DID_NOT_HAPPEN, JSON, Effect, ToolContext, Verdict, tool
 
 __all__ = ["check_policy", "confirm", "email_customer", "lookup_order", "refund"]
 

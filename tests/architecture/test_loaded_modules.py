@@ -88,7 +88,7 @@ def test_a_worker_loads_no_framework_of_the_api() -> None:
 
 def test_defining_agents_loads_pydantic_alone() -> None:
     """A module of agents loads in a unit test as fast as it does without a server around it."""
-    assert loaded_by("from threadmark.workers.agents.agent import ChatAgent, Registry") <= {"pydantic"}
+    assert loaded_by("from threadmark import ChatAgent, CompactionPolicy, MemoryPolicy, Registry, tool") <= {"pydantic"}
 
 
 def test_importing_the_package_loads_nothing() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.factories import TENANT
+from threadmark import recall_dropped
 from threadmark.compaction import Drop, DropFilter, Policy, forget_threads
-from threadmark.workers import recall_dropped
 from threadmark.workers.agents.drop_tools import DroppedAccess
 from threadmark.workers.agents.tools import NonRetryable, ToolContext
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.compacting import FACTS, POLICY
 from tests.support.running import Running, call, contents, run_server, said
 from tests.support.waiting import wait_until
-from threadmark.workers import ChatAgent, Registry, recall_dropped
+from threadmark import ChatAgent, Registry, recall_dropped
 
 FILLER = "And now a long story about nothing in particular, which nobody will ever need again. " * 12
 

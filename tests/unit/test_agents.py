@@ -104,7 +104,7 @@ def test_a_registry_is_loaded_by_reference(tmp_path: Path, monkeypatch: pytest.M
         ("registry_of_nothing:registry", "there is no module 'registry_of_nothing': check the spelling"),
         ("registry_of_faults:nothing", "has no 'nothing': define it there"),
         ("registry_of_faults:agent", r"is one agent: wrap it, registry = Registry\(\[agent\]\)"),
-        ("registry_of_faults:number", "is a int: it must be a threadmark.workers.agents.agent.Registry"),
+        ("registry_of_faults:number", "is a int: it must be a threadmark.Registry"),
         ("registry_that_imports:registry", "needs 'not_installed_at_all', which is not installed"),
         ("registry_that_raises:registry", "does not load: ZeroDivisionError: division by zero"),
         ("registry_with_a_bad_tool:registry", "does not load: ToolRefused: tool 'f' declares no effect"),

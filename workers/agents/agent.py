@@ -143,9 +143,7 @@ def load_registry(reference: str, search: Path | None = None) -> Registry:
     if isinstance(found, ChatAgent):
         raise RegistryRefused(f"{reference!r} is one agent: wrap it, registry = Registry([{name}]), and name that")
     if not isinstance(found, Registry):
-        raise RegistryRefused(
-            f"{reference!r} is a {type(found).__name__}: it must be a threadmark.workers.agents.agent.Registry"
-        )
+        raise RegistryRefused(f"{reference!r} is a {type(found).__name__}: it must be a threadmark.Registry")
     return found
 
 
