@@ -15,8 +15,8 @@ from threadmark.app.listing.cursors import Cursor, CursorSigner, Listing
 from threadmark.app.requests.idempotency import request_digest
 from threadmark.app.wire.conversations.state_schema import task_id_of
 from threadmark.compaction.input.source import Call, Part, Role, SourceEntry, Trust
-from threadmark.compaction.ledger.account import Rules
 from threadmark.compaction.ledger.rows import Place, Row, RowKey, Source, row_id_of
+from threadmark.compaction.ledger.rules import Rules
 from threadmark.compaction.ledger.seal import GENESIS as LEDGER_GENESIS
 from threadmark.compaction.ledger.seal import content_digest, root_of, seal_rows
 from threadmark.compaction.ledger.terms import Status, UnitKind
