@@ -15,7 +15,7 @@ from threadmark.memory.errors import UnknownJob
 from threadmark.memory.model.admission import Selector
 from threadmark.memory.model.instants import from_us, to_us
 from threadmark.memory.model.scope import Scope
-from threadmark.memory.model.values import canonical, load
+from threadmark.memory.model.values import canonical, load, spellings
 from threadmark.memory.store.job_tables import erasure, outbox, recall_log, tombstone
 from threadmark.memory.store.statements import chunks, enqueue, known_namespaces, rows
 from threadmark.memory.store.tables import (
@@ -187,9 +187,7 @@ def named(tenant_id: str, what: Forget) -> Any:
         scope = Scope(tenant_id=tenant_id, namespace=what.namespace)
         return and_(mine, assertion.c.namespace_id.in_(known_namespaces(scope)))
     if what.subject is not None:
-        key = folded(what.subject)
-        spoken = exists().where(evidence.c.root_id == assertion.c.root_id, evidence.c.actor == what.subject)
-        return and_(mine, or_(assertion.c.subject_key == key, assertion.c.speaker == key, spoken))
+        return and_(mine, _of_subject(what.subject))
     if what.source is not None:
         return and_(mine, exists().where(evidence.c.root_id == assertion.c.root_id, selected(what.source, tenant_id)))
     if what.expired_by is not None:
@@ -199,6 +197,20 @@ def named(tenant_id: str, what: Forget) -> Any:
         lasting = exists().where(version.c.root_id == assertion.c.root_id, version.c.expires_at > now)
         return and_(mine, assertion.c.expires_at <= now, ~lasting)
     return mine
+
+
+def _of_subject(subject: str) -> Any:
+    """About somebody or said by them: by exactly this name, and not by one that differs in an accent or in case."""
+    key, names = folded(subject), spellings(subject)
+    spoken = exists().where(evidence.c.root_id == assertion.c.root_id, evidence.c.actor.in_(names))
+    # A turn may name its speaker in its words alone. Not LIKE: on SQLite it compares without case.
+    heads = [canonical(each)[:-1] + ":" for each in names]
+    named_in = or_(*(func.substr(assertion.c.text, 1, len(head)) == head for head in heads))
+    return or_(
+        and_(assertion.c.subject_key == key, assertion.c.subject.in_(names)),
+        and_(assertion.c.speaker == key, named_in),
+        spoken,
+    )
 
 
 def _removed(
