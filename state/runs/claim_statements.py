@@ -10,6 +10,7 @@ from sqlalchemy import (
     ARRAY,
     CTE,
     BigInteger,
+    Boolean,
     ColumnElement,
     SelectBase,
     String,
@@ -32,7 +33,24 @@ from threadmark.state.entries.instants import database_now_us
 from threadmark.state.runs.run_status import RunStatus, ThreadStatus
 from threadmark.state.statements import CLAIMABLE, HEAD_SEQ, PROGRESS
 
-__all__ = ["CLAIM", "CLAIM_RUN", "DUE", "DUE_RUN", "ORPHANS", "TAKE_RUNS", "TAKE_THREADS", "UNFOLDED"]
+__all__ = [
+    "CLAIM",
+    "CLAIM_RUN",
+    "CLAIM_SUSPECT",
+    "DUE",
+    "DUE_RUN",
+    "LOOK_FOR_SUSPECTS",
+    "ORPHANS",
+    "SUSPECTS",
+    "SUSPECT_DEATH_COUNT",
+    "TAKE_RUNS",
+    "TAKE_THREADS",
+    "UNFOLDED",
+]
+
+#: A run that loses its worker once more after so many deaths in a row is a suspect: it is tried in a worker of its own.
+#: Not sooner: workers die of much, and suspects are taken over one at a time.
+SUSPECT_DEATH_COUNT = 2
 
 _run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
 _routes, _worker_id = bindparam("routes", type_=ARRAY(String)), bindparam("worker_id", type_=String())
@@ -53,7 +71,8 @@ _begins_turn: dict[str, Any] = {
 #: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
 _TAKEN = (tables.thread, tables.run)
 
-_orphans = (
+_is_suspect = and_(_run.orphaned >= SUSPECT_DEATH_COUNT, ~PROGRESS)
+_found = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
     .where(
@@ -64,9 +83,10 @@ _orphans = (
             ~exists().where(and_(_worker.worker_id == _thread.owner, _worker.lease_until > database_now_us())),
         ),
     )
-    .order_by(_run.number)
-    .with_for_update(of=_TAKEN, skip_locked=True)
 )
+_orphans = _found.order_by(_run.number).with_for_update(of=_TAKEN, skip_locked=True)
+_suspects = _orphans.where(_is_suspect)
+_of_all = _orphans.where(or_(bindparam("with_suspects", type_=Boolean()), ~_is_suspect))
 _due = (
     select(_run.number, _run.thread)
     .join(tables.thread, _thread.number == _run.thread)
@@ -127,7 +147,7 @@ def _is_one_of(column: ColumnElement[Any], chosen: SelectBase) -> ColumnElement[
     return column == any_(func.array(chosen.scalar_subquery(), type_=ARRAY(BigInteger)))
 
 
-_orphan = _orphans.limit(bindparam("orphan_count_max", type_=BigInteger())).cte("orphan")
+_orphan = _of_all.limit(bindparam("orphan_count_max", type_=BigInteger())).cte("orphan")
 
 #: On PostgreSQL: up to `count_max` runs, orphans first, up to `orphan_count_max` of them.
 CLAIM = _claim(_orphan, _due.limit(_count_max - select(func.count()).select_from(_orphan).scalar_subquery()).cte("due"))
@@ -135,8 +155,30 @@ CLAIM = _claim(_orphan, _due.limit(_count_max - select(func.count()).select_from
 #: On PostgreSQL: the run of this id, if it is due.
 CLAIM_RUN = _claim(_orphans.limit(0).cte("orphan"), _due_run.limit(_count_max).cte("due"))
 
-#: Running runs on `routes` whose thread's owner has no live lease.
-ORPHANS = Prepared(_orphans.limit(_count_max))
+#: On PostgreSQL: a suspect.
+CLAIM_SUSPECT = _claim(_suspects.limit(1).cte("orphan"), _due.limit(0).cte("due"))
+
+#: Running runs on `routes` whose thread's owner has no live lease; the same, if suspects.
+ORPHANS = Prepared(_of_all.limit(_count_max))
+SUSPECTS = Prepared(_suspects.limit(_count_max))
+
+_mine = tables.thread.alias("mine")
+_theirs = tables.thread.alias("theirs")
+_my_count = select(func.count()).where(_mine.c.owner == _worker_id).scalar_subquery()
+_their_count = (
+    select(func.count()).where(_theirs.c.owner == _worker.worker_id).correlate(tables.worker).scalar_subquery()
+)
+_is_freer = or_(_their_count < _my_count, and_(_their_count == _my_count, _worker.worker_id < _worker_id))
+
+#: Whether a suspect waits, and whether no live worker holds fewer threads than this one.
+LOOK_FOR_SUSPECTS = Prepared(
+    select(
+        _found.where(_is_suspect).exists().label("waits"),
+        (~exists().where(_worker.worker_id != _worker_id, _worker.lease_until > database_now_us(), _is_freer)).label(
+            "is_freest"
+        ),
+    )
+)
 
 #: Pending runs that are due on `routes`; the same, if it is the run of this id.
 DUE = Prepared(_due.limit(_count_max))

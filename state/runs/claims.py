@@ -26,9 +26,11 @@ __all__ = [
     "Inbox",
     "claim",
     "claim_run",
+    "claim_suspect",
     "expire",
     "has_lease",
     "heartbeat",
+    "look_for_suspects",
     "next_due_us",
     "own",
     "read_inbox",
@@ -118,14 +120,17 @@ def claim(
     count_max: int,
     *,
     orphan_count_max: int | None = None,
+    with_suspects: bool = True,
 ) -> list[Claim]:
     """Take up to `count_max` runs: orphans first (up to `orphan_count_max` of them), then pending runs that are due.
 
     A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished; tenants take
     turns. An orphan is a running run whose thread's owner has no live lease. `routes` names what this worker can run.
+
+    Without suspects, orphans at which workers died again and again are left to `claim_suspect`.
     """
     bound = count_max if orphan_count_max is None else min(count_max, orphan_count_max)
-    wanted = {"routes": list(routes), "count_max": count_max}
+    wanted = {"routes": list(routes), "count_max": count_max, "with_suspects": with_suspects}
     if connection.dialect.name != "sqlite":
         wanted |= {"worker_id": worker_id, "orphan_count_max": max(0, bound)}
         return _claims(connection, claim_statements.CLAIM.tuples(connection, wanted)) if count_max > 0 else []
@@ -136,6 +141,27 @@ def claim(
         orphans,
         _candidates(connection, claim_statements.DUE, wanted, count_max - len(orphans)),
     )
+
+
+def claim_suspect(connection: Connection, worker_id: str, routes: Collection[str]) -> Claim | None:
+    """Take one orphan at which workers died again and again; None where there is none.
+
+    The worker takes nothing else until the run has got further: if it dies again, it is by this run.
+    """
+    wanted = {"routes": list(routes), "count_max": 1}
+    if connection.dialect.name != "sqlite":
+        suspects = claim_statements.CLAIM_SUSPECT.tuples(connection, wanted | {"worker_id": worker_id})
+        taken = _claims(connection, suspects)
+    else:
+        taken = _take(connection, worker_id, _candidates(connection, claim_statements.SUSPECTS, wanted, 1), [])
+    return next(iter(taken), None)
+
+
+def look_for_suspects(connection: Connection, worker_id: str, routes: Collection[str]) -> tuple[bool, bool]:
+    """Whether a suspect waits, and whether no live worker holds less than this one: it would be free soonest."""
+    wanted = {"routes": list(routes), "worker_id": worker_id}
+    (seen,) = claim_statements.LOOK_FOR_SUSPECTS.all(connection, wanted)
+    return bool(seen.waits), bool(seen.is_freest)
 
 
 def claim_run(connection: Connection, worker_id: str, routes: Collection[str], run_id: str) -> Claim | None:

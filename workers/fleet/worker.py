@@ -20,6 +20,7 @@ from threadmark.workers.fleet.housekeeping import Housekeeping
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.strays import Strays
+from threadmark.workers.fleet.trial import Trials
 from threadmark.workers.fleet.worker_stats import WorkerStats
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
@@ -82,6 +83,8 @@ class Worker:
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
         self._listen_due = 0.0
+        self._trials = Trials(services.database, worker_id, self._routes, self._is_idle, look_s=pace.sweep_s)
+        self.task_runner.wait_for(lambda: self._trials.allow_claims)
         self._housekeeping = Housekeeping(services, self._supervisor)
         self._announce_deaths: Callable[[], None] | None = None
         self._strays = Strays(services.database, delay_s=pace.sweep_s)
@@ -139,6 +142,7 @@ class Worker:
     def notice(self, run_ids: tuple[str, ...]) -> None:
         """Something came from outside for these runs, or tasks; for none by name: there may be orphans of any."""
         if not run_ids:
+            self._trials.look()
             self.task_runner.notify()
         for turn in self._turns.values():
             if turn.run_id in run_ids:
@@ -189,7 +193,7 @@ class Worker:
             try:
                 await self._give_back_strays()
                 await self._listen()
-                claimed = await self._claim()
+                claimed = await self._try_a_suspect() or await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
             except Exception:
                 # A claim whose answer was lost may have been committed; the next round looks for it.
@@ -206,6 +210,7 @@ class Worker:
 
     def _found_dead(self) -> None:
         """What the dead held can be claimed."""
+        self._trials.look()
         self.task_runner.notify()
         self.notify()
         if self._announce_deaths is not None:
@@ -242,6 +247,8 @@ class Worker:
 
     @property
     def _room(self) -> int:
+        if not self._trials.allow_claims:
+            return 0
         return self._pace.turn_count_max - len(self._turns) - len(self._claiming)
 
     async def _claim_run(self, run_id: str) -> None:
@@ -265,7 +272,12 @@ class Worker:
                 return False
             claims = await self._services.database.write(
                 lambda connection: claim(
-                    connection, self.worker_id, self._routes, room, orphan_count_max=self._pace.orphan_count_max
+                    connection,
+                    self.worker_id,
+                    self._routes,
+                    room,
+                    orphan_count_max=self._pace.orphan_count_max,
+                    with_suspects=False,
                 )
             )
             self._stats.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))
@@ -273,7 +285,21 @@ class Worker:
                 self._take(each)
         return bool(claims)
 
-    def _take(self, claimed: Claim) -> None:
+    def _is_idle(self) -> bool:
+        return not (self._turns or self._claiming or self.task_runner.is_busy)
+
+    async def _try_a_suspect(self) -> bool:
+        async with self._sweeping:
+            if self._stopping or not self._lease.is_safe:
+                return False
+            claimed = await self._trials.claim()
+            if claimed is None:
+                return False
+            self._stats.claimed([claimed], orphan_count=1)
+            self._trials.begun(self._take(claimed))
+        return True
+
+    def _take(self, claimed: Claim) -> Turn:
         agent = self._services.registry.find(claimed.run.assistant)
         if agent is None:
             raise LookupError(f"claimed a run of {claimed.run.assistant!r}, which this worker does not have")
@@ -281,9 +307,11 @@ class Worker:
         task = asyncio.create_task(turn.take(), name=f"turn {claimed.run.run_id}")
         self._turns[task] = turn
         task.add_done_callback(self._ended)
+        return turn
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         turn = self._turns.pop(task)
+        self._trials.ended(turn)
         # A turn is never cancelled by its worker: one that was has broken off like any other.
         error = None if task.cancelled() else task.exception()
         if task.cancelled() or error is not None:

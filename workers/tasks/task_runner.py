@@ -81,7 +81,17 @@ class TaskRunner:
         self._stopping = False
         self._suspicious = False
         self._look_due = 0.0
+        self._is_allowed: Callable[[], bool] = _always
         self.released: list[tuple[str, int]] = []  #: what a stop gave back, each with the number of its next attempt
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task is under way, or being claimed."""
+        return bool(self._attempts) or self._claiming.locked()
+
+    def wait_for(self, is_allowed: Callable[[], bool]) -> None:
+        """Claim only while `is_allowed` says so."""
+        self._is_allowed = is_allowed
 
     @property
     def kinds(self) -> Collection[str]:
@@ -153,7 +163,8 @@ class TaskRunner:
 
     @property
     def _may_claim(self) -> bool:
-        return not self._stopping and self._lease.is_safe and len(self._attempts) < self._count_max
+        is_free = not self._stopping and self._lease.is_safe and len(self._attempts) < self._count_max
+        return is_free and self._is_allowed()
 
     async def _serve(self, loop: Loop) -> None:
         while not self._stopping:
@@ -260,6 +271,10 @@ class TaskRunner:
         for stray in set(owned) - begun.keys():
             await self._database.write(_giving_back(stray, delay_us), repeatable=True)
         self._suspicious = False
+
+
+def _always() -> bool:
+    return True
 
 
 def _giving_back(held: HeldTask, delay_us: int) -> Callable[[Any], bool]:

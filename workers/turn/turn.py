@@ -61,6 +61,9 @@ class Turn:
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._released = False
+        self._step_ended = False
+        #: Whether a step of this turn has ended and is on disk: nothing before it can have been what kills workers.
+        self.has_progressed = False
         self._waiter = StepWaiter()
 
     @property
@@ -149,6 +152,7 @@ class Turn:
         Something came from outside, and what is next has to be chosen again; or the lease was not renewed in time.
         """
         await journal.flush()
+        self.has_progressed = self._step_ended
         if await self._look(journal):
             return False
         return self._may_start()
@@ -200,6 +204,7 @@ class Turn:
                 for task in done:
                     for entry in task.result():
                         journal.stage(entry)
+                    self._step_ended = True
                 if not done and await self._has_to_stop(journal):
                     return False
                 # The last result rides with whatever comes next; the others must not wait for their slowest sibling.
