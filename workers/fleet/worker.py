@@ -11,13 +11,13 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
 from threadmark.state import Claim, Held, claim, claim_run, new_id, next_due_us, own
 from threadmark.workers.fleet.dead_workers import DeathWatch
 from threadmark.workers.fleet.housekeeping import Housekeeping
 from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.pace import Pace
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.strays import Strays
 from threadmark.workers.fleet.trial import Trials
@@ -35,17 +35,6 @@ _LOG = logging.getLogger("threadmark.worker")
 LOST_S = 2.0
 #: How long a stop waits for the sweep and for claims that are on their way (seconds).
 STOP_S = 5.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How many turns at once, how often to look, and how long a stop may take (seconds)."""
-
-    turn_count_max: int = 64
-    orphan_count_max: int = 16  #: orphans taken over in one sweep, so that a dead worker's load spreads
-    sweep_s: float = 1.0
-    probe_s: float = 0.25  #: how often to look for workers that died
-    grace_s: float = 2.0
 
 
 def new_worker_id(now_us: int) -> str:
