@@ -9,7 +9,7 @@
     ├── TooDeep              more than DEPTH_MAX nested arrays and objects
     ├── TooManyKeys          more than KEY_COUNT_MAX keys in all objects together
     ├── LoneSurrogate        half of a surrogate pair, which no UTF-8 store can keep
-    └── NumberOutOfRange     an integer of more than 64 bits, a float that would become infinite
+    └── NumberOutOfRange     an integer beyond 2^53-1, a float that would become infinite
 
 A path reads `$.messages[0].content`; `$` is the whole document.
 
@@ -24,6 +24,8 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Any
+
+from threadmark.db import INT_RANGE, keeps_int
 
 __all__ = [
     "DEPTH_MAX",
@@ -43,9 +45,8 @@ __all__ = [
 
 DEPTH_MAX = 64
 KEY_COUNT_MAX = 10_000
-INT_MIN, INT_MAX = -(2**63), 2**64 - 1
-#: No 64-bit integer has more digits; a longer one is not even converted.
-INT_DIGITS_MAX = 20
+#: No integer that is taken has more digits (or a sign); a longer one is not even converted.
+INT_DIGITS_MAX = 17
 #: A path is cut here: a key may be as long as a body.
 PATH_CHARS_MAX = 200
 
@@ -164,9 +165,9 @@ class _Reading:
 
     def _int(self, digits: str) -> Any:
         # The length first: converting a very long integer is slow, and refused by Python with an error of its own.
-        if len(digits) <= INT_DIGITS_MAX and INT_MIN <= (value := int(digits)) <= INT_MAX:
+        if len(digits) <= INT_DIGITS_MAX and keeps_int(value := int(digits)):
             return value
-        return self._mark(NumberOutOfRange, "is an integer of more than 64 bits; send it as text")
+        return self._mark(NumberOutOfRange, f"is an integer beyond {INT_RANGE}; send it as text")
 
     def _float(self, digits: str) -> Any:
         value = float(digits)

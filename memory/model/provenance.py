@@ -10,7 +10,7 @@ from threadmark.memory.model.values import canonical, check_code_points, check_l
 
 __all__ = ["Evidence", "Origin", "Role", "Trust", "quote_hash"]
 
-SEQ_MAX = 2**53
+SEQ_MAX = 2**53 - 1
 
 
 class Trust(StrEnum):

@@ -5,6 +5,7 @@ import math
 import unicodedata
 from typing import Any
 
+from threadmark.db.integers import INT_RANGE, keeps_int
 from threadmark.memory.errors import Refused
 
 __all__ = [
@@ -23,7 +24,6 @@ TEXT_LENGTH_MAX = 32_768
 LABEL_LENGTH_MAX = 256
 JSON_DEPTH_MAX = 64
 JSON_LENGTH_MAX = 262_144
-INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 
 
 def is_blank(text: str) -> bool:
@@ -110,8 +110,8 @@ def _check_scalar(value: object, path: str) -> None:
     if type(value) is str:
         check_code_points(value, path)
     elif type(value) is int:
-        if not INT_MIN <= value <= INT_MAX:
-            raise Refused(path, "is an integer beyond 64 bits")
+        if not keeps_int(value):
+            raise Refused(path, f"is an integer beyond {INT_RANGE}; keep it as text")
     elif type(value) is float:
         if not math.isfinite(value):
             raise Refused(path, "is not a finite number")

@@ -13,7 +13,7 @@ from threadmark.memory.model.assertion import ITEM, Assertion, Cardinality, Draf
 from threadmark.memory.model.change import Change
 from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.scope import Namespace, Scope
-from threadmark.memory.model.values import canonical, check_json
+from threadmark.memory.model.values import canonical, check_json, check_label
 from threadmark.memory.recall.question import Question
 from threadmark.memory.recollection import Recollection
 from threadmark.memory.write.item_filter import matches
@@ -126,6 +126,7 @@ class Items:
         return cut[offset : offset + count_max]
 
     async def _held(self, scope: Scope, key: str, now: datetime) -> Assertion | None:
+        check_label(key, "key")
         versions = await self._memory.item_versions(key, scope=scope)
         return next((each for each in versions if each.is_held and not _has_expired(each, now)), None)
 

@@ -1,18 +1,19 @@
 """Values that a journal keeps: JSON, exactly, or a refusal that names the place.
 
-A value is `None`, `bool`, `int` (64 bits), `float`, `str` (any code points but lone surrogates), `list` or `dict` with
-`str` keys. Everything else would come back as something else (a tuple as a list, a set as nothing), so it is refused
-when it is saved. JSON has no spelling for the non-finite floats; they are kept as `{"$float": "NaN"}`, `"Infinity"` or
+A value is `None`, `bool`, `int` (-(2^53-1) to 2^53-1), `float`, `str` (any code points but lone surrogates), `list` or
+`dict` with `str` keys. Everything else would come back as something else (a tuple as a list, a set as nothing), so it
+is refused when it is saved. JSON has no spelling for the non-finite floats; they are kept as `{"$float": "NaN"}`, `"Infinity"` or
 `"-Infinity"`, and a dict of one key that begins with `$` is kept with one more `$`, so nothing collides.
 """
 
 import math
 from typing import Any
 
+from threadmark.db.integers import INT_RANGE, keeps_int
+
 __all__ = ["DEPTH_MAX", "ValueRefused", "check_text", "plain", "spell", "unspell"]
 
 DEPTH_MAX = 64
-_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
 _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -92,8 +93,8 @@ def _spell(value: object, path: str, depth: int) -> Any:
 
 
 def _spell_int(value: int, path: str) -> int:
-    if not _INT_MIN <= value <= _INT_MAX:
-        raise ValueRefused(path, "is an integer of more than 64 bits")
+    if not keeps_int(value):
+        raise ValueRefused(path, f"is an integer beyond {INT_RANGE}; keep it as text")
     return value
 
 

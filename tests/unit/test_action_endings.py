@@ -4,10 +4,21 @@ from typing import Any
 
 import pytest
 
-from tests.support.deciding import act, an_agent, intended, outcomes
-from tests.support.factories import Story, asked, human, replied, returned, started
-from threadmark.state import CancelAction, RunRequest, RunStatus, ThreadStatus, Usage
-from threadmark.workers.turn.action import ORPHAN_COUNT_MAX, CallModel, Note, Perform, RollBack, Settle
+from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
+from tests.support.factories import Story, a_run, asked, human, replied, returned, started
+from threadmark.state import (
+    CancelAction,
+    RunRequest,
+    RunStatus,
+    StepFailed,
+    StepKey,
+    ThreadStatus,
+    ToolReturned,
+    Usage,
+)
+from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.tools import Effect, tool
+from threadmark.workers.turn.action import ORPHAN_COUNT_MAX, CallModel, Note, Perform, RollBack, Settle, next_action
 
 
 @pytest.mark.parametrize(
@@ -71,6 +82,54 @@ def test_a_cancelled_run_gives_every_open_call_a_result_and_ends() -> None:
     assert isinstance(action, Note)
     ending = act(story.tell(*action.entries), cancel=CancelAction.INTERRUPT)
     assert ending == Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+
+
+def ends(story: Story, agent: ChatAgent | None = None, begun: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+    """The outcome of each call that a cancellation closes, and what the model is told of it."""
+    run = a_run(cancel=CancelAction.INTERRUPT)
+    keys = [StepKey(key) for key in begun]
+    action = next_action(story.state, agent or an_agent(), run, fence=story.fence, now_us=LATER_US, begun=keys)
+    assert isinstance(action, Note)
+    results = [entry for entry in action.entries if isinstance(entry, ToolReturned)]
+    return [(each.outcome, each.failure.message if each.failure else "") for each in results]
+
+
+@tool(effect=Effect.IDEMPOTENT)
+async def store(order: str = "") -> str:
+    """Store."""
+    return order
+
+
+UNKNOWN_END = ("unknown", "The call was interrupted; whether it took effect is unknown.")
+
+
+def test_not_called_is_said_of_calls_that_never_began_alone() -> None:
+    """An idempotent call leaves no intent: what this turn, or one that broke off, began of it may have happened."""
+    agent = ChatAgent(name="chat", tools=[store])
+    story = Story.begun(replied(asked("store")))
+
+    assert ends(story, agent) == [("cancelled", "Not called: the run was stopped.")]
+    assert ends(story, agent, ("tool-1-0",)) == [UNKNOWN_END]
+    assert ends(story.next_turn(), agent) == [UNKNOWN_END]
+
+
+def test_a_call_that_changes_nothing_or_has_failed_is_not_called_again() -> None:
+    """It was called, so nothing else is said; and there is nothing that could have happened."""
+    again = [("cancelled", "Not called again: the run was stopped.")]
+    story = Story.begun(replied(asked("look")))
+    failed = StepFailed(step_key=StepKey("tool-1-0"), attempt=1, failure=FAILURE, retry_at_us=LATER_US + 1)
+
+    assert ends(story, begun=("tool-1-0",)) == again
+    assert ends(story.tell(failed)) == again
+    paid = Story.begun(replied(asked("pay")), intended(), failed)
+    assert ends(paid) == again
+
+
+def test_a_call_that_waits_for_its_approval_never_began() -> None:
+    """However many turns went by."""
+    story = Story.begun(replied(asked("peek"))).next_turn()
+
+    assert ends(story) == [("cancelled", "Not called: the run was stopped.")]
 
 
 def test_a_rollback_comes_before_everything_else() -> None:

@@ -15,7 +15,7 @@ from threadmark.state.entries.entry import KINDS, Entry, decode, encode
 #: Text as UTF-8 can hold it.
 TEXTS = st.text(st.characters(codec="utf-8"))
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**63), 2**64 - 1), st.floats(), TEXTS),
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**53 - 1), 2**53 - 1), st.floats(), TEXTS),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
     max_leaves=10,
 )

@@ -19,7 +19,7 @@ from threadmark.state.entries.value import DEPTH_MAX
 TEXTS = st.text(st.characters(codec="utf-8"))
 KEYS = st.one_of(TEXTS, st.sampled_from(["$float", "$", "$$float", "$$", "NaN"]))
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(min_value=-(2**63), max_value=2**64 - 1), st.floats(allow_nan=True), TEXTS
+    st.none(), st.booleans(), st.integers(min_value=-(2**53 - 1), max_value=2**53 - 1), st.floats(allow_nan=True), TEXTS
 )
 VALUES = st.recursive(
     LEAVES,
@@ -122,8 +122,8 @@ class Text(str):
         ({"colour": Colour.RED}, "result.colour"),
         ({"text": Text("x")}, "result.text"),
         ({"c": 1j}, "result.c"),
-        ({"big": [2**64]}, "result.big[0]"),
-        ({"low": [-(2**63) - 1]}, "result.low[0]"),
+        ({"big": [2**53]}, "result.big[0]"),
+        ({"low": [-(2**53)]}, "result.low[0]"),
         ({"half": "\ud800"}, "result.half"),
         ({"half\udfff": 1}, "result key"),
     ],

@@ -12,7 +12,7 @@ from threadmark.workers.models.strict_json import NotAnObject, parse_object
         (" \n", {}),
         ("{}", {}),
         ('{"a": [1, 2.5, null, true, "x\\u0000\\ud83d\\ude00"]}', {"a": [1, 2.5, None, True, "x\x00😀"]}),
-        ('{"n": 18446744073709551615}', {"n": 2**64 - 1}),
+        ('{"n": [9007199254740991, -9007199254740991]}', {"n": [2**53 - 1, -(2**53 - 1)]}),
     ],
 )
 def test_objects_are_read(text: str, value: dict[str, object]) -> None:
@@ -34,7 +34,7 @@ def test_objects_are_read(text: str, value: dict[str, object]) -> None:
         ('{"a": NaN}', "NaN is no JSON"),
         ('{"a": -Infinity}', "-Infinity is no JSON"),
         ('{"a": 1e999}', "1e999 is out of range"),
-        ('{"a": 18446744073709551616}', "arguments.a is an integer of more than 64 bits"),
+        ('{"a": 9007199254740992}', "arguments.a is an integer beyond"),
         ('{"a": ' + "9" * 5000 + "}", "too many digits"),
         ('{"a": ["\\ud800"]}', r"arguments.a\[0\] holds a lone surrogate"),
         ('{"a": ' + "[" * 64 + "]" * 64 + "}", "nested deeper than 64"),

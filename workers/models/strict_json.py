@@ -17,7 +17,7 @@ def parse_object(text: str) -> dict[str, Any]:
     """The object that `text` spells; an empty text is the empty object, as models write it for no arguments.
 
     Raises NotAnObject for anything else: bad JSON, another type, a key given twice, NaN and the like, too deep nesting,
-    lone surrogates, integers of more than 64 bits.
+    lone surrogates, integers that are not kept.
     """
     if not text.strip():
         return {}

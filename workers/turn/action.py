@@ -3,6 +3,7 @@
 It looks at nothing else, so a run goes on after a crash or a deploy exactly where its journal ends.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -105,15 +106,17 @@ class RollBack:
 Action = Note | Recall | CallModel | Perform | Park | Settle | RollBack
 
 
-def next_action(state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, now_us: int) -> Action:
-    """The next action of the run that holds the thread under `fence`."""
+def next_action(
+    state: ThreadState, agent: ChatAgent, run: Run, *, fence: int, now_us: int, begun: Collection[StepKey] = ()
+) -> Action:
+    """The next action of the run that holds the thread under `fence`; `begun` are the calls that this turn began."""
     execution = state.execution
     if execution is None:
         raise ValueError("a run has to be started before it can act")
     if run.cancel is CancelAction.ROLLBACK:
         return RollBack()
     if (ending := _must_end(state, agent, run, execution, now_us)) is not None:
-        entries = close_calls(state, execution, "the run was stopped before this call was made")
+        entries = close_calls(state, execution, "the run was stopped", agent, begun)
         return Note(entries) if entries else ending
     if state.next is None:
         return Settle(status=RunStatus.SUCCESS)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from typing import Any, Literal
 
 from threadmark.state import (
@@ -11,6 +12,7 @@ from threadmark.state import (
     Failure,
     Outcome,
     StepIntended,
+    StepKey,
     ThreadState,
     ToolReturned,
     WaitOpened,
@@ -18,7 +20,9 @@ from threadmark.state import (
     idempotency_key_of,
     wait_id_of,
 )
+from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.tools import BadArguments, Effect, Tool
+from threadmark.workers.turn.failure_text import bounded_failure
 
 __all__ = ["ask", "close_calls", "prepare", "returned"]
 
@@ -89,13 +93,13 @@ def ask(call: Call, execution: Execution, kind: Literal["approval", "in_doubt"])
 def _unusable(call: Call, tool: Tool | None) -> Failure | None:
     """Why the call cannot be made at all; the model is told, and may ask again."""
     if tool is None:
-        return Failure("UnknownTool", f"There is no tool {call.call.name!r}.")
+        return bounded_failure("UnknownTool", f"There is no tool {call.call.name!r}.")
     if call.invalid is not None:
-        return Failure("BadArguments", call.invalid)
+        return bounded_failure("BadArguments", call.invalid)
     try:
         tool.arguments(call.call.arguments)
     except BadArguments as error:
-        return Failure("BadArguments", str(error))
+        return bounded_failure("BadArguments", str(error))
     return None
 
 
@@ -110,21 +114,53 @@ def _refused(call: Call, execution: Execution) -> ToolReturned:
     return returned(call, execution, "refused", failure=Failure("Refused", message), resolved_by=call.answered_by)
 
 
-def close_calls(state: ThreadState, execution: Execution, why: str) -> tuple[Entry, ...]:
-    """A result for every call that has none, so that the next model call is valid."""
+def close_calls(
+    state: ThreadState, execution: Execution, why: str, agent: ChatAgent, begun: Collection[StepKey] = ()
+) -> tuple[Entry, ...]:
+    """A result for every call that has none, so that the next model call is valid.
+
+    `begun` are the calls that this turn has begun; no entry tells of those without an intent.
+    """
     entries: list[Entry] = []
     for call in state.open_calls:
         if call.wait_open and call.wait_id:
             entries.append(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
-        entries.append(_happened(call, execution) or _unfinished(call, execution, why))
+        entries.append(_happened(call, execution) or _unfinished(call, execution, why, agent, begun))
     return tuple(entries)
 
 
-def _unfinished(call: Call, execution: Execution, why: str) -> ToolReturned:
-    is_unknown = call.intended_fence is not None and call.resolution is None
-    message = "The call was interrupted; whether it took effect is unknown." if is_unknown else f"Not called: {why}."
-    outcome: Outcome = "unknown" if is_unknown else "cancelled"
+def _unfinished(
+    call: Call, execution: Execution, why: str, agent: ChatAgent, begun: Collection[StepKey]
+) -> ToolReturned:
+    tool = agent.tool(call.call.name)
+    if call.intended_fence is not None:
+        may_have_happened = call.resolution is None
+    else:
+        # An effect that needs no intent leaves no trace before its result.
+        may_have_happened = _has_no_intent(call, tool) and _may_have_begun(call, tool, execution, begun)
+    outcome: Outcome = "unknown" if may_have_happened else "cancelled"
+    if may_have_happened:
+        message = "The call was interrupted; whether it took effect is unknown."
+    elif call.intent_count or call.failure_count or _may_have_begun(call, tool, execution, begun):
+        message = f"Not called again: {why}."
+    else:
+        message = f"Not called: {why}."
     return returned(call, execution, outcome, failure=Failure("Cancelled", message))
+
+
+def _has_no_intent(call: Call, tool: Tool | None) -> bool:
+    """Whether the call may do something outside although no intent was recorded."""
+    return call.effect not in _INTENDED and (tool is None or tool.effect is Effect.IDEMPOTENT)
+
+
+def _may_have_begun(call: Call, tool: Tool | None, execution: Execution, begun: Collection[StepKey]) -> bool:
+    """Whether the call was made, as far as can be told: in this turn, or in one that broke off."""
+    if call.failure_count or call.intent_count or call.step_key in begun:
+        return True
+    was_left = call.ready_turn < execution.turn_count
+    if call.invalid is not None or (tool is not None and tool.effect in _INTENDED):
+        return False
+    return was_left and not (tool is not None and tool.needs_approval and call.approval is None)
 
 
 def returned(

@@ -33,6 +33,7 @@ from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, Pro
 from threadmark.workers.models.exchange import ModelReply, ModelRequest
 from threadmark.workers.turn.action import CallModel
 from threadmark.workers.turn.calls import ask, returned
+from threadmark.workers.turn.failure_text import bounded_failure
 from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
 from threadmark.workers.turn.prompt_view import RenderedPrompt
 from threadmark.workers.turn.turn_journal import TurnJournal
@@ -41,8 +42,6 @@ __all__ = ["RESULT_BYTES_MAX", "ModelCall", "call_tool", "failure_of"]
 
 #: Longest result of a tool, as JSON in UTF-8; a longer one is the tool's error, and is not tried again.
 RESULT_BYTES_MAX = 1024 * 1024
-#: Characters of a failure's sentence that are kept.
-FAILURE_LENGTH_MAX = 10_000
 _MODEL_RETRY = RetryPolicy(attempt_max=None, first_delay_s=0.5, factor=2.0, delay_max_s=30.0)
 
 
@@ -174,7 +173,7 @@ async def call_tool(
     try:
         kept = _kept(value, "result")
     except ValueRefused as error:
-        failure = Failure("ResultRefused", f"Tool {tool.name!r} (step {call.step_key}) ran, but {error}.")
+        failure = bounded_failure("ResultRefused", f"Tool {tool.name!r} (step {call.step_key}) ran, but {error}.")
         return [returned(call, execution, "error", failure=failure, duration_us=duration_us)]
     return [returned(call, execution, "ok", value=kept, duration_us=duration_us)]
 
@@ -209,11 +208,7 @@ def _is_stopped() -> bool:
 def failure_of(error: BaseException) -> Failure:
     """What went wrong as it is kept: a sentence of a bounded length that any store can hold."""
     name = type(error).__name__
-    message = str(error)[: FAILURE_LENGTH_MAX + 1] or name
-    if len(message) > FAILURE_LENGTH_MAX:
-        message = message[:FAILURE_LENGTH_MAX] + "…"
-    # A path that is no text has lone surrogates in it.
-    return Failure(name, message.encode(errors="backslashreplace").decode())
+    return bounded_failure(name, str(error) or name)
 
 
 def _kept(value: object, path: str) -> Any:

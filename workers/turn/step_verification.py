@@ -9,6 +9,7 @@ from threadmark.state import Failure, Refused, Run, Wait, idempotency_key_of, sp
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.tools import ToolContext, Verdict
 from threadmark.workers.fleet.services import Services
+from threadmark.workers.turn.step_execution import failure_of
 
 __all__ = ["Finding", "verify_step"]
 
@@ -59,7 +60,7 @@ async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait
         return _finding(found)
     except Exception as error:
         # Whatever a verifier raises, nothing is known: the step stays in doubt, and the caller is told why.
-        return Finding(outcome="unknown", failure=Failure(type(error).__name__, str(error) or type(error).__name__))
+        return Finding(outcome="unknown", failure=failure_of(error))
 
 
 def _finding(found: Any) -> Finding:

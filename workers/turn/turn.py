@@ -20,6 +20,7 @@ from threadmark.state import (
     RunOutcome,
     RunSettled,
     RunStatus,
+    StepKey,
     ThreadStatus,
     WaitSuperseded,
     read_inbox,
@@ -60,6 +61,7 @@ class Turn:
         self._prompt_view = PromptView(services, claim, agent)
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
+        self._begun: set[StepKey] = set()
         self._released = False
         self._step_ended = False
         #: Whether a step of this turn has ended and is on disk: nothing before it can have been what kills workers.
@@ -124,7 +126,12 @@ class Turn:
     async def _move(self, journal: TurnJournal) -> None:
         for _ in range(ACTION_COUNT_MAX):
             action = next_action(
-                journal.state, self._agent, self._run, fence=journal.fence, now_us=self._services.now_us()
+                journal.state,
+                self._agent,
+                self._run,
+                fence=journal.fence,
+                now_us=self._services.now_us(),
+                begun=self._begun,
             )
             match action:
                 case Note(entries):
@@ -192,6 +199,7 @@ class Turn:
         for call in action.calls:
             tool = self._agent.tool(call.call.name)
             if tool is not None:
+                self._begun.add(call.step_key)
                 steps.append(call_tool(self._services, self._claim, self._agent, tool, call, journal))
         await self._finish_each(journal, {self._waiter.begin(step) for step in steps})
 

@@ -82,7 +82,8 @@ async def _start(services: Services, journal: TurnJournal, claim: Claim, agent: 
         for call in left.open_waits:
             journal.leave(str(call.wait_id))
     if request.messages:
-        for entry in close_calls(journal.state, _execution(journal, claim), "the conversation went on without it"):
+        why = "the conversation went on without it"
+        for entry in close_calls(journal.state, _execution(journal, claim), why, agent):
             journal.stage(entry)
     journal.stage(
         RunStarted(

@@ -19,7 +19,7 @@ from threadmark.state import new_id
 __all__ = ["ROUTES", "DropPage", "Found"]
 
 FOUND_COUNT, FOUND_TOKENS, FOUND_TOKENS_MAX = 20, 4_000, 100_000
-SEQ_MAX = 2**53
+SEQ_MAX = 2**53 - 1
 EVERY = "any"
 
 StatusName = Literal[

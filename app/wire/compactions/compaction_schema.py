@@ -129,7 +129,7 @@ class Expansion(Struct, forbid_unknown_fields=True, kw_only=True):
     """How much of what a summary stands for is shown, and from which entry on."""
 
     budget_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] = 4_000
-    from_seq: Annotated[int, Meta(ge=0, le=2**53)] = 0
+    from_seq: Annotated[int, Meta(ge=0, le=2**53 - 1)] = 0
 
 
 class PinnedSpan(Struct, forbid_unknown_fields=True, kw_only=True):

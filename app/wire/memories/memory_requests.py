@@ -212,7 +212,7 @@ def forget_of(body: Erase) -> Forget:
         raise BodyRefused("$", "names none or several of namespace, subject, thread, source and tenant")
     source = None if body.source is None else selector_of(body.source)
     if body.thread is not None:
-        source = Selector(thread_ref=body.thread)
+        source = _thread_selector(body.thread)
     return _placed(
         "$",
         lambda: Forget(
@@ -222,6 +222,15 @@ def forget_of(body: Erase) -> Forget:
             tenant=body.tenant,
         ),
     )
+
+
+def _thread_selector(thread_id: str) -> Selector:
+    """The selector of a whole thread. Raises BodyRefused for what no thread can be named."""
+    try:
+        Origin(thread_ref=thread_id)
+    except memory.Refused as error:
+        raise BodyRefused("$.thread", error.why) from error
+    return Selector(thread_ref=thread_id)
 
 
 def _filter_of(body: RecallQuestion) -> Filter:

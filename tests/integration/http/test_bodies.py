@@ -71,6 +71,8 @@ async def send(api: Api, key: str, content: Any, content_type: str | None = "app
         (b"   ", 400, "invalid_json", "$"),
         (b'{"text": "\\ud800"}', 422, "lone_surrogate", "$.text"),
         (b'{"text": "a", "count": 1' + b"0" * 30 + b"}", 422, "number_out_of_range", "$.count"),
+        (b'{"text": "a", "inner": {"x": [9007199254740992]}}', 422, "number_out_of_range", "$.inner.x[0]"),
+        (b'{"text": "a", "count": -9007199254740992}', 422, "number_out_of_range", "$.count"),
         (b'{"text": "a", "inner": ' + b'{"a":' * 64 + b"1" + b"}" * 64 + b"}", 422, "too_deep", "$.inner" + ".a" * 63),
         (b'{"text": 5}', 422, "invalid_body", "$.text"),
         (b'{"text": null}', 422, "invalid_body", "$.text"),

@@ -13,6 +13,7 @@ from tests.support.asking import PARALLEL, ask, done, settled, waits
 from tests.support.service import Service
 from threadmark.app.access import Scope
 
+NOWHERE = "00000000-0000-4000-8000-000000000000"
 TRACE_PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 
@@ -214,3 +215,39 @@ async def test_the_run_that_an_answer_brings_about_remembers_the_span_of_its_cal
         found = database.execute("SELECT request FROM run WHERE run_id = ?", (answered.json()["run_id"],)).fetchone()
     database.close()
     assert json.loads(found[0])["trace_parent"] == TRACE_PARENT
+
+
+async def test_another_assistant_cannot_use_up_an_approval(service: Service) -> None:
+    """409 names the assistant that asked; the question stays open, and its own assistant still pays."""
+    thread_id, (asked,) = await ask(service, 'call refund {"order_id": "foreign", "amount_cents": 5}')
+    async with service.http() as http:
+        for resume in (True, {asked["wait_id"]: True}):
+            body = {"assistant_id": "chat", "command": {"resume": resume}}
+            refused = await http.post(f"/threads/{thread_id}/runs", json=body)
+            assert (refused.status_code, refused.json()["code"]) == (409, "asked_by_another")
+            assert "'refund'" in refused.json()["detail"]
+    assert [wait["status"] for wait in await waits(service, thread_id)] == ["open"]
+
+    async with service.sdk() as sdk:
+        await sdk.runs.create(thread_id, "refund", command={"resume": True})
+    await settled(service, thread_id)
+    assert done(service, "foreign") == ["refund"]
+
+
+async def test_a_resume_of_a_closed_or_foreign_question_lists_the_open_ones(service: Service) -> None:
+    """409, and the list is what the caller can go on with."""
+    thread_id, asked = await ask(service, PARALLEL.replace("A1", "list-1").replace("A2", "list-2"))
+    closed, still_open = (each["wait_id"] for each in asked)
+    async with service.http() as http:
+        assert (await http.post(f"/waits/{closed}/answer", json={"answer": False})).status_code == 200
+        await settled(service, thread_id)
+        told = []
+        for wait_id in (closed, NOWHERE):
+            body = {"assistant_id": "refund", "command": {"resume": {wait_id: True}}}
+            told.append(await http.post(f"/threads/{thread_id}/runs", json=body))
+
+    assert [(each.status_code, each.json()["code"]) for each in told] == [
+        (409, "already_answered"),
+        (409, "nothing_to_resume"),
+    ]
+    assert all(f"Open questions: {still_open}." in each.json()["detail"] for each in told)
