@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from threadmark.state.errors import (
         AlreadyAnswered,
         AskedByAnother,
+        CallOutdated,
         Conflict,
         DatabaseAway,
         JournalDamaged,
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
     from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
     from threadmark.state.outage import is_outage
     from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
-    from threadmark.state.runs.acceptance import Acceptance, FindStart, RunSubmission, accept
+    from threadmark.state.runs.acceptance import Acceptance, AnswerCheck, FindStart, RunSubmission, accept
     from threadmark.state.runs.claims import (
         Claim,
         Held,
@@ -142,7 +143,7 @@ if TYPE_CHECKING:
         resolve_doubt,
     )
     from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
-    from threadmark.state.threads.admin_queries import Line, read_lines, run_by_number, run_names
+    from threadmark.state.threads.admin_queries import AskedWait, Line, list_open_waits, read_lines, run_by_number, run_names
     from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
     from threadmark.state.threads.threads import (
         SORTS,
@@ -175,9 +176,12 @@ __all__ = [
     "AdvisoryLocks",
     "AlreadyAnswered",
     "Answer",
+    "AnswerCheck",
     "AskedByAnother",
+    "AskedWait",
     "Attempt",
     "Call",
+    "CallOutdated",
     "CancelAction",
     "Claim",
     "Conflict",
@@ -314,6 +318,7 @@ __all__ = [
     "label_thread",
     "lineage_of",
     "lineage_seeing",
+    "list_open_waits",
     "list_runs",
     "list_waits",
     "list_workers",

@@ -121,6 +121,17 @@ class AskedByAnother(Conflict):
         )
 
 
+class CallOutdated(Conflict):
+    """The call that is asked about does not fit its agent any more; nothing was answered."""
+
+    def __init__(self, wait_id: str, why: str) -> None:
+        super().__init__(
+            f"Wait {wait_id} cannot be approved: {why} Nothing was answered. Answer with false or with"
+            ' {"result": …}, or have the tool declare an alias; a changed effect is approved by naming it:'
+            ' {"approve": true, "effect": …}.'
+        )
+
+
 class NotInDoubt(Conflict):
     """The step to resolve has a known outcome."""
 

@@ -102,6 +102,7 @@ class Wait:
     answer: Any
     answered_by: str | None
     answered_at: datetime | None
+    effect: str | None = None  #: of the tool when it was asked; None: not known
 
 
 def thread_of(row: Any) -> Thread:
@@ -175,6 +176,7 @@ def wait_of(row: Any, thread_id: str | None = None) -> Wait:
         answer=None if row.answer is None else msgspec.json.decode(row.answer),
         answered_by=row.answered_by,
         answered_at=None if row.answered_at is None else from_us(row.answered_at),
+        effect=row.effect,
     )
 
 

@@ -170,6 +170,7 @@ class WaitRow(Row, table=True):
     answer: str | None = None
     answered_by: str | None = None
     answered_at: int | None = Field(default=None, sa_column=Column(_BIG))
+    effect: str | None = None  #: of the tool when it was asked; None: asked by an older version
     folded: bool = False  #: the answer, or that it is asked no longer, is in the journal
 
 

@@ -117,11 +117,13 @@ def _operator(settings: Settings) -> Iterator[Finding]:
 
 def _agents(settings: Settings) -> Iterator[Finding]:
     try:
-        names = [agent.name for agent in load_registry(settings.agents, search=Path.cwd())]
+        registry = load_registry(settings.agents, search=Path.cwd())
     except DefinitionRefused as error:
         yield Finding(False, f"THREADMARK_AGENTS: {error}")
         return
+    names = [agent.name for agent in registry]
     yield Finding(True, f"agents: {', '.join(names)}; model: {settings.model}")
+    yield from doctor_parts.parked_calls(settings, registry)
 
 
 def _port(settings: Settings) -> Iterator[Finding]:

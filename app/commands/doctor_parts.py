@@ -2,6 +2,7 @@
 
 import shutil
 import stat
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,19 +14,35 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from threadmark import state
+from threadmark.app.schema import gaps
 from threadmark.db import is_sqlite
+from threadmark.workers.agents.agent import Registry
 from threadmark.workers.data_dir import writable_gap
 from threadmark.workers.migration import memory_gaps
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.settings.values import shown_url
 from threadmark.workers.settings.variables import OFFLINE_MODEL
+from threadmark.workers.turn.call_fit import misfit_of_wait
 
-__all__ = ["OTHERS", "Finding", "data_dir", "database_error", "disk", "index", "memory_database", "model", "redis"]
+__all__ = [
+    "OTHERS",
+    "Finding",
+    "data_dir",
+    "database_error",
+    "disk",
+    "index",
+    "memory_database",
+    "model",
+    "parked_calls",
+    "redis",
+]
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 #: Less than this is filled by logs and journals within a day or so of ordinary use.
 FREE_BYTES_MIN = 512 * 2**20
 TIMEOUT_S = 5.0
+#: Open questions whose calls are looked at.
+OPEN_COUNT_MAX = 1_000
 _OPENAI_URL = "https://api.openai.com/v1"
 
 
@@ -87,6 +104,34 @@ def memory_database(settings: Settings) -> Iterator[Finding]:
         yield Finding(False, database_error("THREADMARK_MEMORY_DATABASE_URL", error))
     finally:
         engine.dispose()
+
+
+def parked_calls(settings: Settings, registry: Registry) -> Iterator[Finding]:
+    """Whether the calls that wait for a person can still be made by the agents."""
+    url = make_url(settings.state_database_url)
+    if (url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()) or gaps(settings):
+        return
+    engine = state.open_engine(settings.state_database_url, write=False, limits=settings.limits)
+    try:
+        with engine.connect() as connection:
+            asked = state.list_open_waits(connection, count_max=OPEN_COUNT_MAX)
+    except SQLAlchemyError:
+        return  # what is wrong with the database has been said
+    finally:
+        engine.dispose()
+    outdated = Counter(
+        (each.assistant, each.wait.tool, misfit.kind)
+        for each in asked
+        if (misfit := misfit_of_wait(registry, each)) is not None
+    )
+    for (assistant, tool, kind), count in sorted(outdated.items()):
+        yield Finding(
+            False,
+            f"{count} parked call(s) of {tool!r} do not fit the agent {assistant!r} ({kind}): declare an alias of the"
+            " tool, or answer them with false or a result",
+        )
+    if asked and not outdated:
+        yield Finding(True, f"the {len(asked)} parked call(s) that were asked first fit their agents")
 
 
 def redis(settings: Settings) -> Iterator[Finding]:

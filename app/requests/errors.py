@@ -33,6 +33,7 @@ from threadmark.db import Condition
 from threadmark.state import (
     AlreadyAnswered,
     AskedByAnother,
+    CallOutdated,
     Conflict,
     DatabaseAway,
     KeyInProgress,
@@ -94,6 +95,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     NothingToResume: Refusal(409, "nothing_to_resume"),
     AlreadyAnswered: Refusal(409, "already_answered"),
     AskedByAnother: Refusal(409, "asked_by_another"),
+    CallOutdated: Refusal(409, "call_outdated"),
     NotInDoubt: Refusal(409, "not_in_doubt"),
     Conflict: Refusal(409, "conflict"),
     Refused: Refusal(422, "refused"),

@@ -26,6 +26,7 @@ from threadmark.state import (
     visible,
 )
 from threadmark.workers.agents.agent import Registry, assistant_id_of
+from threadmark.workers.turn.call_fit import answer_check
 from threadmark.workers.wiring import Resources
 
 __all__ = ["announce", "start_at", "start_finder", "submission_of"]
@@ -99,6 +100,7 @@ def submission_of(
         delay_us=spec.after_s * 1_000_000,
         expires_at_us=None if spec.keeps_thread else _expires_at_us(spec, receipt, now_us),
         resume=Resume(value=spec.resume, actor=f"key:{caller.key_id}") if spec.resumes else None,
+        check_answer=answer_check(registry),
         find_start=find_start,
         receipt=receipt,
     )

@@ -138,6 +138,7 @@ def _waits(connection: Connection, thread: Thread, move: RunChanges, run: int, n
                 "tool": each.tool,
                 "arguments": msgspec.json.encode(each.arguments).decode(),
                 "shown_digest": each.shown_digest,
+                "effect": each.effect,
                 "status": "open",
                 "opened_at": now_us,
             },

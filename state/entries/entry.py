@@ -170,6 +170,7 @@ class WaitOpened(Entry, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any]
     shown_digest: str  #: SHA-256 of the canonical JSON of tool and arguments
+    effect: str | None = None  #: of the tool when it was asked
 
 
 class WaitAnswered(Entry, frozen=True, kw_only=True):

@@ -3,7 +3,8 @@
 A value is `None`, `bool`, `int` (-(2^53-1) to 2^53-1), `float`, `str` (any code points but lone surrogates), `list` or
 `dict` with `str` keys. Everything else would come back as something else (a tuple as a list, a set as nothing), so it
 is refused when it is saved. JSON has no spelling for the non-finite floats; they are kept as `{"$float": "NaN"}`,
-`"Infinity"` or `"-Infinity"`, and a dict of one key that begins with `$` is kept with one more `$`, so nothing collides.
+`"Infinity"` or `"-Infinity"`, and a dict of one key that begins with `$` is kept with one more `$`, so nothing
+collides.
 """
 
 import math

@@ -52,6 +52,8 @@ def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm 
             call = state.calls[entry.step_key]
             call.wait_id, call.wait_kind, call.wait_open = entry.wait_id, entry.kind, True
             call.wait_count += 1
+            if entry.kind == "approval":
+                call.asked_effect = entry.effect
         case entries.WaitAnswered():
             _wait_answered(state.calls[entry.step_key], entry)
         case entries.WaitSuperseded():

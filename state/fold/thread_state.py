@@ -53,6 +53,7 @@ class Call:
     wait_kind: str | None = None
     wait_open: bool = False
     wait_count: int = 0
+    asked_effect: str | None = None  #: of the tool when its approval was asked for
     approval: Any = None  #: the answer to its approval, once there is one
     resolution: Any = None  #: the answer to its doubt, until the next intent
     answered_by: str | None = None

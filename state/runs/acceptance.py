@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 from threadmark.state import statements, tables
 from threadmark.state.entries.ids import ExecutionId, new_id
 from threadmark.state.errors import NotFound, ThreadBusy
-from threadmark.state.records import Run, RunRequest, run_of
+from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
 from threadmark.state.runs.cancellation import cancel_active
 from threadmark.state.runs.resume import Question, Resume, answers_to
 from threadmark.state.runs.run_start import Start, leaves_from
@@ -21,10 +21,12 @@ from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_rows import create_thread, label_rows, thread_columns
 from threadmark.state.threads.threads import lock_thread, merge_labels
 
-__all__ = ["Acceptance", "FindStart", "RunSubmission", "accept"]
+__all__ = ["Acceptance", "AnswerCheck", "FindStart", "RunSubmission", "accept"]
 
 #: Where the run leaves from, for a thread whose head is at this seq; called under the lock of the thread.
 FindStart = Callable[[Connection, int], Start]
+#: Called under the lock of the thread with an open question and its answer, before that is recorded; raises Conflict.
+AnswerCheck = Callable[[Connection, Wait, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,7 @@ class RunSubmission:
     delay_us: int = 0
     expires_at_us: int | None = None  #: when a stateless run's thread may go
     resume: Resume | None = None
+    check_answer: AnswerCheck | None = None  #: of a run that answers
     find_start: FindStart | None = None  #: of a run that names a checkpoint
     receipt: Receipt | None = None
 
@@ -181,7 +184,7 @@ def _execution(
     """
     fresh = ExecutionId(new_id(now_us))
     if submission.resume is not None:
-        return _answer(connection, thread, submission.resume, submission.assistant, now_us)
+        return _answer(connection, thread, submission, submission.resume, now_us)
     if is_new:
         return fresh
     if not submission.request.messages and submission.request.from_seq is None:
@@ -213,11 +216,15 @@ def _leaving(connection: Connection, submission: RunSubmission, thread: Any) -> 
     return replace(submission, request=msgspec.structs.replace(submission.request, from_seq=from_seq))
 
 
-def _answer(connection: Connection, thread: Any, resume: Resume, assistant: str, now_us: int) -> ExecutionId:
+def _answer(connection: Connection, thread: Any, submission: RunSubmission, resume: Resume, now_us: int) -> ExecutionId:
     """Record the answers of a resume; the execution that asked."""
     questions = _questions(connection, thread.number)
-    answers, execution_id = answers_to(thread.thread_id, resume.value, questions, assistant)
+    answers, execution_id = answers_to(thread.thread_id, resume.value, questions, submission.assistant)
     wait = tables.wait.c
+    if submission.check_answer is not None:
+        asked = connection.execute(select(tables.wait).where(wait.wait_id.in_(answers)))
+        for each in [wait_of(row, thread.thread_id) for row in asked]:
+            submission.check_answer(connection, each, answers[each.wait_id])
     for wait_id, value in answers.items():
         connection.execute(
             update(tables.wait)

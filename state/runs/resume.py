@@ -10,7 +10,7 @@ from threadmark.state.errors import AlreadyAnswered, AskedByAnother, Conflict, N
 __all__ = ["ANSWER_KEYS", "Question", "Resume", "answers_to", "names_questions"]
 
 #: Keys of an answer that is an object. An object without any of them maps ids of questions to answers.
-ANSWER_KEYS = frozenset({"approve", "reason"})
+ANSWER_KEYS = frozenset({"approve", "reason", "effect", "result"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,7 +118,8 @@ class Answer:
 def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: int) -> Acceptance:
     """Answer an approval; the first answer wins and brings a run about that continues the execution.
 
-    Raises NotFound, AlreadyAnswered, and Conflict for a step in doubt (which is resolved, not answered).
+    Raises NotFound, AlreadyAnswered, Conflict for a step in doubt (which is resolved, not answered), and what the
+    submission's `check_answer` raises; nothing is answered then.
     """
     replay = receipts.look_up(connection, tenant_id, answer.submission.receipt, now_us=now_us)
     if replay is not None:
@@ -129,6 +130,8 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
     wait = get_wait(connection, tenant_id, answer.wait_id)
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
+    if wait.status == "open" and answer.submission.check_answer is not None:
+        answer.submission.check_answer(connection, wait, answer.value)
     _close(connection, wait, answer.value, answer.actor, now_us)
     run = insert_run(connection, answer.submission, wait.thread, wait.thread_id, wait.execution_id, now_us)
     connection.execute(
@@ -150,24 +153,24 @@ def resolve_doubt(
     *,
     wait_id: str | None = None,
 ) -> None:
-    """Settle a step in doubt; the parked run is due at once. Raises NotInDoubt.
+    """Settle a step in doubt; the parked run is due at once.
 
     With a `wait_id` it settles that doubt alone: what was found out about one attempt says nothing of a later one.
+    Raises NotInDoubt, AlreadyAnswered for a doubt that is not open any more, and Conflict where the step was in doubt
+    before and no `wait_id` says which doubt is meant.
     """
     connection.execute(statements.LOCK_THREAD, {"thread": run.thread})
     wait = tables.wait.c
-    row = connection.execute(
+    rows = connection.execute(
         _waits().where(
             wait.thread == run.thread,
             wait.execution_id == run.execution_id,
             wait.step_key == step_key,
             wait.kind == "in_doubt",
-            wait.status == "open",
         )
-    ).one_or_none()
-    if row is None or (wait_id is not None and row.wait_id != wait_id):
-        raise NotInDoubt(step_key)
-    _close(connection, wait_of(row), value, actor, now_us)
+    )
+    row = _doubt_meant([wait_of(each) for each in rows], step_key, wait_id)
+    _close(connection, row, value, actor, now_us)
     connection.execute(
         update(tables.run)
         .where(tables.run.c.number == row.run, tables.run.c.status == RunStatus.PENDING)
@@ -204,6 +207,27 @@ def redrive(connection: Connection, run_id: str, now_us: int) -> Run:
             " without input on its thread."
         )
     return run_of(connection.execute(_runs().where(tables.run.c.run_id == run_id)).one())
+
+
+def _doubt_meant(doubts: Sequence[Wait], step_key: str, wait_id: str | None) -> Wait:
+    """The open doubt about a step that a resolution settles."""
+    if wait_id is not None:
+        named = next((each for each in doubts if each.wait_id == wait_id), None)
+        if named is None:
+            raise NotInDoubt(step_key)
+        if named.status != "open":
+            raise AlreadyAnswered(wait_id, named.status)
+        return named
+    still_open = next((each for each in doubts if each.status == "open"), None)
+    if still_open is None:
+        raise NotInDoubt(step_key)
+    if len(doubts) > 1:
+        # Its sender may have seen the doubt before: what became of that attempt says nothing of this one.
+        raise Conflict(
+            f"Step {step_key} was in doubt before; say with wait_id which doubt you settle. The open one is"
+            f" {still_open.wait_id}."
+        )
+    return still_open
 
 
 def _close(connection: Connection, wait: Wait, value: Any, actor: str, now_us: int) -> None:

@@ -8,9 +8,9 @@ from sqlalchemy import Connection, select
 
 from threadmark.state import statements, tables
 from threadmark.state.entries.ids import RunId
-from threadmark.state.records import Run, run_of
+from threadmark.state.records import Run, Wait, run_of, wait_of
 
-__all__ = ["Line", "read_lines", "run_by_number", "run_names"]
+__all__ = ["AskedWait", "Line", "list_open_waits", "read_lines", "run_by_number", "run_names"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +61,32 @@ def read_lines(connection: Connection, thread: int, *, after_seq: int, before_se
             digest=row.digest,
         )
         for row in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedWait:
+    """A question, with the assistant and the route of the run that asked."""
+
+    wait: Wait
+    assistant: str
+    route: str
+
+
+def list_open_waits(connection: Connection, *, count_max: int, thread: int | None = None) -> list[AskedWait]:
+    """The open questions of all tenants, or of one thread; those that were asked first."""
+    statement = (
+        select(tables.wait, tables.thread.c.thread_id, tables.run.c.assistant, tables.run.c.route)
+        .join(tables.thread, tables.thread.c.number == tables.wait.c.thread)
+        .join(tables.run, tables.run.c.number == tables.wait.c.run)
+        .where(tables.wait.c.status == "open")
+        .order_by(tables.wait.c.opened_at, tables.wait.c.wait_id)
+        .limit(count_max)
+    )
+    if thread is not None:
+        statement = statement.where(tables.wait.c.thread == thread)
+    return [
+        AskedWait(wait=wait_of(row), assistant=row.assistant, route=row.route) for row in connection.execute(statement)
     ]
 
 

@@ -71,10 +71,15 @@ class ChatAgent:
             if each.name in names:
                 raise AgentRefused(self.name, f"has two tools named {each.name!r}: rename one with @tool(name=…)")
             names.add(each.name)
+        for each in self.tools:
+            for alias in each.aliases:
+                if alias in names:
+                    raise AgentRefused(self.name, f"has two tools that answer to {alias!r}: drop the alias of one")
+                names.add(alias)
 
     def tool(self, name: str) -> Tool | None:
-        """The tool of that name, if the agent has it."""
-        return next((each for each in self.tools if each.name == name), None)
+        """The tool that has, or had, that name, if the agent has it."""
+        return next((each for each in self.tools if name == each.name or name in each.aliases), None)
 
     @property
     def route(self) -> str:

@@ -157,6 +157,7 @@ class Tool:
     retry: RetryPolicy
     needs_approval: bool
     verify: Verifier | None
+    aliases: tuple[str, ...] = ()  #: names that it had before: calls that wait under one of them are calls of it
     function: Callable[..., Awaitable[Any]] = field(repr=False)
     signature: Parameters = field(repr=False)
 
@@ -204,8 +205,11 @@ def tool(
     retry: RetryPolicy | None = None,
     needs_approval: bool = False,
     verify: Verifier | None = None,
+    aliases: Sequence[str] = (),
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make an async function a tool. `effect` is required; `name` is the function's name unless given.
+
+    `aliases` are names that the tool had before: a call that waits for a person under one of them goes to this tool.
 
     Raises ToolRefused, where the tool is defined, with a sentence that says how to put it right.
     """
@@ -222,6 +226,7 @@ def tool(
             retry=retry or RetryPolicy(),
             needs_approval=needs_approval,
             verify=_checked_verifier(own_name, effect, verify),
+            aliases=_checked_aliases(own_name, aliases),
             function=_checked_function(own_name, function),
             signature=Parameters.of(own_name, function, injected=ToolContext),
         )
@@ -240,6 +245,15 @@ def _checked_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ToolRefused(name, "has a name that models refuse: use 1 to 64 of A-Z, a-z, 0-9, _ and -")
     return name
+
+
+def _checked_aliases(name: str, aliases: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(aliases, str):
+        raise ToolRefused(name, f"has the alias {aliases!r} as a text: write aliases=({aliases!r},)")
+    for each in aliases:
+        if not _NAME.fullmatch(each):
+            raise ToolRefused(name, f"has the alias {each!r}, which no tool can have been named")
+    return tuple(aliases)
 
 
 def _checked_effect(name: str, effect: Effect | str | None) -> Effect:

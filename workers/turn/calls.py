@@ -22,6 +22,7 @@ from threadmark.state import (
 )
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.tools import BadArguments, Effect, Tool
+from threadmark.workers.turn.call_fit import approves
 from threadmark.workers.turn.failure_text import bounded_failure
 
 __all__ = ["ask", "close_calls", "prepare", "returned"]
@@ -37,14 +38,43 @@ def prepare(call: Call, tool: Tool | None, execution: Execution, fence: int) -> 
     # Before all else: whatever a deploy made of the tool meanwhile, what the old one did is not known.
     if was_begun and (settled := _settle_doubt(call, execution)) is not None:
         return settled
-    failure = _unusable(call, tool)
-    if tool is None or failure is not None:
-        return returned(call, execution, "error", failure=failure)
-    if tool.needs_approval and not _approved(call):
-        return ask(call, execution, "approval") if call.approval is None else _refused(call, execution)
-    if tool.effect in _INTENDED and (call.intended_fence is None or was_begun):
+    # Before the tool is looked at: a person may close a call whose tool is gone.
+    if (before := _closed(call, execution) or _not_yet(call, tool, execution)) is not None:
+        return before
+    if tool is not None and tool.effect in _INTENDED and (call.intended_fence is None or was_begun):
         return _intend(call, execution, tool)
     return None
+
+
+def _not_yet(call: Call, tool: Tool | None, execution: Execution) -> Entry | None:
+    """The question, or the error, that stands before the call; None where it may be made."""
+    failure = _unusable(call, tool)
+    if failure is not None and not (_approved(call) and _can_ask_again(call)):
+        return returned(call, execution, "error", failure=failure)
+    # An approval that was given before a deploy made the call impossible is not used up: a person is asked anew.
+    return ask(call, execution, "approval", tool) if failure is not None or _must_ask(call, tool) else None
+
+
+def _closed(call: Call, execution: Execution) -> ToolReturned | None:
+    """What a person's answer ends the call with: a result, or a refusal; None where it lets the call be made."""
+    answer = call.approval
+    if isinstance(answer, dict) and "result" in answer:
+        return returned(call, execution, "ok", value=answer["result"], resolved_by=call.answered_by)
+    return None if answer is None or _approved(call) else _refused(call, execution)
+
+
+def _can_ask_again(call: Call) -> bool:
+    """Whether the approval was not used yet, so that a deploy since then must not use it up."""
+    return call.failure_count == 0 and (call.intended_fence is None or call.resolution is not None)
+
+
+def _must_ask(call: Call, tool: Tool | None) -> bool:
+    if tool is None:
+        return False
+    if call.approval is None:
+        return tool.needs_approval
+    named = call.approval.get("effect") if isinstance(call.approval, dict) else None
+    return (named or call.asked_effect) not in (None, tool.effect) and _can_ask_again(call)
 
 
 def _was_begun(call: Call, tool: Tool | None, fence: int) -> bool:
@@ -76,8 +106,10 @@ def _intend(call: Call, execution: Execution, tool: Tool) -> StepIntended:
     )
 
 
-def ask(call: Call, execution: Execution, kind: Literal["approval", "in_doubt"]) -> WaitOpened:
-    """The question whether the call may be made, or what became of it."""
+def ask(
+    call: Call, execution: Execution, kind: Literal["approval", "in_doubt"], tool: Tool | None = None
+) -> WaitOpened:
+    """The question whether the call may be made by the tool, or what became of it."""
     shown = {"tool": call.call.name, "arguments": call.call.arguments}
     document = json.dumps(shown, sort_keys=True, separators=(",", ":"))
     return WaitOpened(
@@ -87,6 +119,7 @@ def ask(call: Call, execution: Execution, kind: Literal["approval", "in_doubt"])
         tool=call.call.name,
         arguments=call.call.arguments,
         shown_digest=hashlib.sha256(document.encode()).hexdigest(),
+        effect=call.asked_effect if tool is None else str(tool.effect),
     )
 
 
@@ -104,8 +137,7 @@ def _unusable(call: Call, tool: Tool | None) -> Failure | None:
 
 
 def _approved(call: Call) -> bool:
-    answer = call.approval
-    return answer is True or (isinstance(answer, dict) and answer.get("approve") is True)
+    return approves(call.approval)
 
 
 def _refused(call: Call, execution: Execution) -> ToolReturned:

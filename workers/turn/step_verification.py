@@ -1,7 +1,6 @@
 """Asking the outside world what became of a step in doubt, by the verifier of its tool."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,10 +37,16 @@ class Finding:
 async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait, attempt: int) -> Finding:
     """Ask what became of attempt `attempt` of the step that `wait` asks about; nothing is recorded.
 
-    Raises Refused where the tool has no verifier, or is no tool of the agent any more.
+    The verifier gets the arguments as they were sent, whatever today's parameters are. Raises Refused where the tool
+    has no verifier, or is no tool of the agent any more.
     """
     tool = agent.tool(wait.tool)
-    if tool is None or tool.verify is None:
+    if tool is None:
+        raise Refused(
+            f"Tool {wait.tool!r} is gone: agent {agent.name!r} does not have it any more;"
+            " say happened or did_not_happen."
+        )
+    if tool.verify is None:
         raise Refused(f"Tool {wait.tool!r} of agent {agent.name!r} has no verifier; say happened or did_not_happen.")
     context = ToolContext(
         thread_id=run.thread_id,
@@ -54,9 +59,8 @@ async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait
         now=services.now,
     )
     try:
-        arguments: Mapping[str, Any] = tool.arguments(wait.arguments)
         async with asyncio.timeout(tool.timeout_s):
-            found = await tool.verify(arguments, context)
+            found = await tool.verify(wait.arguments, context)
         return _finding(found)
     except Exception as error:
         # Whatever a verifier raises, nothing is known: the step stays in doubt, and the caller is told why.

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from datetime import datetime
 from functools import partial
 from typing import Literal
 
@@ -17,8 +18,14 @@ from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
 from threadmark.memory import Recollection
 from threadmark.state.tasks.tasks import count_tasks
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.turn.call_fit import misfit_of_wait
 
-__all__ = ["ROUTES", "Loop", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
+__all__ = ["ROUTES", "Loop", "OutdatedWaits", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
+
+
+#: Open questions whose calls are looked at, of all tenants together.
+OPEN_COUNT_MAX = 1_000
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -76,6 +83,20 @@ class Tasks(msgspec.Struct, frozen=True):
     count: int
 
 
+class OutdatedWaits(msgspec.Struct, frozen=True):
+    """Open questions of one assistant about calls of one tool that do not fit the agent any more.
+
+    `kind`: `tool_gone`, `arguments_invalid` or `effect_changed`. Each waits until a person refuses it or gives its
+    result, or an alias of the tool is declared; `GET /threads/{thread_id}/waits` says more of it.
+    """
+
+    assistant: str
+    tool: str
+    kind: str
+    count: int
+    oldest_age_s: float
+
+
 class Queues(msgspec.Struct, frozen=True):
     """All queues, and the background tasks.
 
@@ -86,6 +107,7 @@ class Queues(msgspec.Struct, frozen=True):
 
     queues: list[Queue]
     tasks: list[Tasks]
+    outdated_waits: list[OutdatedWaits]
     oldest_pending_age_s: float
     lag_s: float
     claims_per_s: float
@@ -147,13 +169,14 @@ async def workers(resources: dependencies.Resources) -> Workers:
 
 @get("/admin/queues", opt=needs(Scope.OPERATOR))
 async def queues(resources: dependencies.Resources) -> Queues:
-    """Unfinished runs by route and status, and background tasks by kind and status, over all tenants."""
-    depths, seen, lag_s, counts = await resources.database.read(
+    """Unfinished runs by route and status, background tasks, and calls that no longer fit, over all tenants."""
+    depths, seen, lag_s, counts, outdated = await resources.database.read(
         lambda connection: (
             state.queue_depths(connection),
             state.list_workers(connection),
             state.claim_lag_s(connection),
             count_tasks(connection),
+            _outdated(connection, resources.wired.registry, resources.now()),
         )
     )
     waiting = [each.oldest_age_s for each in depths if each.status == "pending" and each.parked is None]
@@ -162,6 +185,7 @@ async def queues(resources: dependencies.Resources) -> Queues:
             Queue(each.route, each.status, each.parked, each.count, round(each.oldest_age_s, 3)) for each in depths
         ],
         tasks=[Tasks(each.kind, each.status, each.count) for each in counts],
+        outdated_waits=outdated,
         oldest_pending_age_s=round(max(waiting, default=0.0), 3),
         lag_s=round(lag_s, 3),
         claims_per_s=round(sum(each.recent_claim_count for each in seen) / state.RATE_WINDOW_S, 3),
@@ -205,6 +229,19 @@ async def ready(resources: dependencies.Resources) -> Response[Ready]:
         status_code=200 if is_ready else 503,
         headers={} if is_ready else {"retry-after": "1"},
     )
+
+
+def _outdated(connection: Connection, registry: Registry, now: datetime) -> list[OutdatedWaits]:
+    """The calls that do not fit, of the questions that were asked first."""
+    found: dict[tuple[str, str, str], list[datetime]] = {}
+    for asked in state.list_open_waits(connection, count_max=OPEN_COUNT_MAX):
+        misfit = misfit_of_wait(registry, asked)
+        if misfit is not None:
+            found.setdefault((asked.assistant, asked.wait.tool, misfit.kind), []).append(asked.wait.opened_at)
+    return [
+        OutdatedWaits(*key, count=len(opened), oldest_age_s=round((now - min(opened)).total_seconds(), 3))
+        for key, opened in sorted(found.items())
+    ]
 
 
 async def _has_memory(recollection: Recollection) -> bool:

@@ -21,6 +21,7 @@ from threadmark.app.wire.conversations.step_schema import Resolution, ShownStep,
 from threadmark.state import (
     Failure,
     NotInDoubt,
+    Refused,
     Reply,
     Run,
     RunStatus,
@@ -119,7 +120,10 @@ async def resolve_step(
     """Settle a step in doubt; its run then goes on by itself. `verify` asks the tool's verifier and reports."""
     wanted, now_us = uuid_of("run", run_id), resources.wired.now_us()
     value = resolution_of(data)
-    about, found = (None, None) if value is not None else await _ask(resources, caller.tenant_id, wanted, step_key)
+    about = None if data.wait_id is None else uuid_of("wait", data.wait_id)
+    found = None
+    if value is None:
+        about, found = await _ask(resources, caller.tenant_id, wanted, step_key, about)
     if found is not None:
         value = found.resolution()
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
@@ -143,20 +147,25 @@ async def resolve_step(
 
 
 async def _ask(
-    resources: Resources, tenant_id: str, run_id: str, step_key: str
+    resources: Resources, tenant_id: str, run_id: str, step_key: str, about: str | None
 ) -> tuple[str, Finding] | tuple[None, None]:
-    """The doubt about the step, and what the verifier of its tool finds; None where the step is not in doubt."""
+    """The doubt about the step, and what the verifier of its tool finds; None where the step is not in doubt.
+
+    `about` names the doubt that is meant. Raises Refused where there is nobody to ask.
+    """
 
     def unit(connection: Connection) -> tuple[Run, Wait | None, Step | None]:
         run, told = _told(connection, resources, tenant_id, run_id)
         step = next((each for each in told.steps if each.key == step_key), None)
         waits = list_waits(connection, run.thread, status="open")
-        return run, next((wait for wait in waits if _is_about(wait, run, step_key)), None), step
+        return run, next((wait for wait in waits if _is_about(wait, run, step_key, about)), None), step
 
     run, wait, step = await resources.database.read(unit)
     agent = resources.wired.registry.find(run.assistant)
-    if wait is None or agent is None:
+    if wait is None:
         return None, None
+    if agent is None:
+        raise Refused(f"This server has no assistant {run.assistant!r} to ask; say happened or did_not_happen.")
     attempt = 1 if step is None else max(step.attempts, default=1)
     return wait.wait_id, await verify_step(resources.wired.services, agent, run, wait, attempt)
 
@@ -173,12 +182,17 @@ def _told(connection: Connection, resources: Resources, tenant_id: str, run_id: 
 def _effects(agent: ChatAgent | None) -> Callable[[str], str | None]:
     if agent is None:
         return lambda _name: None
-    effects = {tool.name: str(tool.effect) for tool in agent.tools}
-    return effects.get
+
+    def effect_of(name: str) -> str | None:
+        tool = agent.tool(name)
+        return None if tool is None else str(tool.effect)
+
+    return effect_of
 
 
-def _is_about(wait: Wait, run: Run, step_key: str) -> bool:
-    return wait.kind == "in_doubt" and wait.execution_id == run.execution_id and wait.step_key == step_key
+def _is_about(wait: Wait, run: Run, step_key: str, about: str | None) -> bool:
+    is_meant = about is None or wait.wait_id == about
+    return is_meant and wait.kind == "in_doubt" and wait.execution_id == run.execution_id and wait.step_key == step_key
 
 
 def _settled(run_id: str, step_key: str, value: dict[str, Any] | None, found: Finding | None) -> Settled:

@@ -1,5 +1,6 @@
 """Waits: which questions a thread has put to people, and answers to them."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -30,6 +31,7 @@ from threadmark.state import (
     answer_wait,
     get_thread,
     get_wait,
+    list_open_waits,
     list_runs,
     list_waits,
     run_by_number,
@@ -37,12 +39,17 @@ from threadmark.state import (
     to_us,
 )
 from threadmark.workers.agents.agent import assistant_id_of
+from threadmark.workers.turn.call_fit import answer_check, misfit_of_wait
 
 __all__ = ["ROUTES", "Answered", "NewAnswer", "WaitPage"]
 
 Status = Annotated[
     Literal["open", "answered", "superseded"] | None, QueryParameter(name="status", description="Only such waits.")
 ]
+
+
+#: Open questions of a thread whose calls are looked at.
+OPEN_COUNT_MAX = 1_000
 
 
 class WaitPage(Struct):
@@ -54,7 +61,7 @@ class WaitPage(Struct):
 
 
 class NewAnswer(Struct, forbid_unknown_fields=True):
-    """The answer to an approval: `true`, `false`, or `{"approve": …, "reason"?: …}`."""
+    """The answer to an approval: `true`, `false`, `{"approve": …, "reason"?: …}`, or `{"result": …}`."""
 
     answer: Any
 
@@ -84,14 +91,21 @@ async def list_thread_waits(
     listing = Listing(caller.tenant_id, "waits", {"thread_id": wanted, "status": status})
     place = None if cursor is None else signer.verify(cursor, listing)
 
-    def unit(connection: Connection) -> tuple[list[Wait], dict[int, Any]]:
+    def unit(connection: Connection) -> tuple[list[Wait], dict[int, Any], dict[str, str]]:
         thread = get_thread(connection, caller.tenant_id, wanted)
-        return list_waits(connection, thread.number, status=status), dict(run_names(connection, thread.number))
+        asked = list_open_waits(connection, thread=thread.number, count_max=OPEN_COUNT_MAX)
+        misfits = {each.wait.wait_id: misfit_of_wait(resources.wired.registry, each) for each in asked}
+        outdated = {wait_id: misfit.why for wait_id, misfit in misfits.items() if misfit is not None}
+        return (
+            list_waits(connection, thread.number, status=status),
+            dict(run_names(connection, thread.number)),
+            outdated,
+        )
 
-    waits, names = await resources.database.read(unit)
+    waits, names, outdated = await resources.database.read(unit)
     page = cut(beyond(waits, limit, place, _place_of), limit, place, _place_of)
     return WaitPage(
-        items=[wait_to_wire(wait, names) for wait in page.rows],
+        items=[wait_to_wire(wait, names, outdated) for wait in page.rows],
         next=_sealed(page.next, signer, listing),
         previous=_sealed(page.previous, signer, listing),
     )
@@ -120,7 +134,10 @@ async def answer(
             wait_id=wanted,
             value=value,
             actor=f"key:{caller.key_id}",
-            submission=_submission(connection, asked, caller, request_key, trace_parent),
+            submission=replace(
+                _submission(connection, asked, caller, request_key, trace_parent),
+                check_answer=answer_check(resources.wired.registry),
+            ),
         )
         made = answer_wait(connection, caller.tenant_id, answered, resources.wired.now_us())
         if made.run is None:

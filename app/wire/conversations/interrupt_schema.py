@@ -1,12 +1,12 @@
 """Interrupts of the dialect: how a question to a person is shown, and which answers it takes."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from threadmark.app.requests.request import BodyRefused
 from threadmark.app.wire.typed_json import read_as
-from threadmark.state import Call, Wait
+from threadmark.state import Call, Wait, spell
 
 __all__ = ["APPROVAL_SCHEMA", "interrupt_of_call", "interrupt_of_wait", "read_approval"]
 
@@ -22,8 +22,18 @@ APPROVAL_SCHEMA: dict[str, Any] = {
             "properties": {
                 "approve": {"type": "boolean"},
                 "reason": {"type": "string", "maxLength": REASON_CHARS_MAX, "description": "The model is told."},
+                "effect": {
+                    "enum": ["pure", "idempotent", "keyed", "once"],
+                    "description": "The effect that is approved, where it changed since the question was asked.",
+                },
             },
             "required": ["approve"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"result": {"description": "The call is not made; this is its result."}},
+            "required": ["result"],
             "additionalProperties": False,
         },
     ]
@@ -33,6 +43,11 @@ APPROVAL_SCHEMA: dict[str, Any] = {
 class _Approval(Struct, forbid_unknown_fields=True):
     approve: bool
     reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] | None = None
+    effect: Literal["pure", "idempotent", "keyed", "once"] | None = None
+
+
+class _Result(Struct, forbid_unknown_fields=True):
+    result: Any
 
 
 def interrupt_of_wait(wait: Wait) -> dict[str, Any]:
@@ -48,11 +63,19 @@ def interrupt_of_call(call: Call) -> dict[str, Any]:
 
 
 def read_approval(value: Any, path: str) -> bool | dict[str, Any]:
-    """The answer to an approval: `true`, `false` or `{"approve": …, "reason"?: …}`. Raises BodyRefused."""
+    """The answer to an approval: `true`, `false`, `{"approve": …, "reason"?: …}` or `{"result": …}`.
+
+    A result is spelled (see `threadmark.state.entries.value`). Raises BodyRefused.
+    """
     if isinstance(value, bool):
         return value
     if not isinstance(value, dict):
-        raise BodyRefused(path, 'an approval is answered with true, false or {"approve": true or false, "reason": …}')
+        raise BodyRefused(
+            path, 'an approval is answered with true, false, {"approve": true or false, "reason": …} or {"result": …}'
+        )
+    if "result" in value and "approve" not in value:
+        read_as(_Result, value, path)
+        return {"result": spell(value["result"], f"{path}.result")}
     read_as(_Approval, value, path)
     return value
 

@@ -74,10 +74,14 @@ class StepTotals(Struct):
 
 
 class Resolution(Struct, forbid_unknown_fields=True):
-    """What became of a step in doubt: it `happened` (with its `result`), it `did_not_happen`, or `verify` is to ask."""
+    """What became of a step in doubt: it `happened` (with its `result`), it `did_not_happen`, or `verify` is to ask.
+
+    `wait_id` names the doubt that is meant; it is required where the step was in doubt before.
+    """
 
     outcome: Literal["happened", "did_not_happen", "verify"]
     result: Any | UnsetType = UNSET
+    wait_id: str | None = None
 
 
 def step_to_wire(step: Step, execution_id: ExecutionId, model: str) -> ShownStep:

@@ -16,7 +16,8 @@ class ShownWait(Struct):
     """A question. `shown_digest` is SHA-256 of the canonical JSON of `{"arguments", "tool"}` that was put to people.
 
     `kind` is `approval` (answered by `POST /waits/{wait_id}/answer`, as `answer_schema` says) or `in_doubt` (settled by
-    `POST /runs/{run_id}/steps/{step_key}/resolve`); `status` is `open`, `answered` or `superseded`.
+    `POST /runs/{run_id}/steps/{step_key}/resolve`); `status` is `open`, `answered` or `superseded`. `outdated`
+    says of an open one why its call does not fit the agent any more; `effect` is that of the tool when it was asked.
     """
 
     wait_id: str
@@ -34,10 +35,12 @@ class ShownWait(Struct):
     answered_by: str | None
     answered_at: datetime | None
     answer_schema: dict[str, Any] | None
+    effect: str | None
+    outdated: str | None
 
 
-def wait_to_wire(wait: Wait, run_names: Mapping[int, str]) -> ShownWait:
-    """The wait; `run_names` are ids of runs by their numbers."""
+def wait_to_wire(wait: Wait, run_names: Mapping[int, str], outdated: Mapping[str, str]) -> ShownWait:
+    """The wait; `run_names` are ids of runs by their numbers, `outdated` why calls do not fit, by wait id."""
     return ShownWait(
         wait_id=wait.wait_id,
         thread_id=wait.thread_id,
@@ -54,4 +57,6 @@ def wait_to_wire(wait: Wait, run_names: Mapping[int, str]) -> ShownWait:
         answered_by=wait.answered_by,
         answered_at=wait.answered_at,
         answer_schema=APPROVAL_SCHEMA if wait.kind == "approval" else None,
+        effect=wait.effect,
+        outdated=outdated.get(wait.wait_id),
     )
