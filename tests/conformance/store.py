@@ -207,6 +207,7 @@ class Store:
             tool=tool,
             arguments={},
             shown_digest="digest",
+            effect="once",
         )
 
     def writer(self, claimed: Claim) -> JournalWriter:

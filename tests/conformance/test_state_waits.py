@@ -1,8 +1,11 @@
 """Waits: a question is answered once, by whoever comes first, and the answer reaches the call that asked."""
 
 import asyncio
+from collections.abc import Callable
 
+import msgspec
 import pytest
+from sqlalchemy import Connection
 
 from tests.conformance.store import Store, a_receipt
 from tests.support.factories import TENANT, a_submission
@@ -10,13 +13,18 @@ from threadmark.state import (
     Acceptance,
     AlreadyAnswered,
     Answer,
+    CallOutdated,
     Conflict,
     NothingToResume,
     Refused,
     Resume,
     Run,
     RunChanges,
+    Wait,
     answer_wait,
+    list_open_waits,
+    resolve_doubt,
+    wait_id_of,
 )
 
 CALLER_COUNT = 20
@@ -122,6 +130,54 @@ async def test_a_doubt_is_resolved_and_not_answered(store: Store) -> None:
 
     with pytest.raises(Conflict, match="resolve"):
         await _answered(store, wait.wait_id, True)
+
+
+async def test_a_check_that_refuses_leaves_the_question_open(store: Store) -> None:
+    """By either way of answering: it sees the question as it was kept, and what it raises undoes everything."""
+    claimed, (wait,) = await store.asking("pay")
+    seen: list[tuple[str, str | None, object]] = []
+
+    def check(_connection: Connection, asked: Wait, value: object) -> None:
+        seen.append((asked.wait_id, asked.effect, value))
+        raise CallOutdated(asked.wait_id, "It is gone.")
+
+    with pytest.raises(CallOutdated):
+        await store.accept(thread_id=claimed.run.thread_id, check_answer=check, **RESUMING)
+    answer = Answer(wait_id=wait.wait_id, value=True, actor="ann", submission=a_submission(check_answer=check))
+    with pytest.raises(CallOutdated):
+        await store.write(lambda connection: answer_wait(connection, TENANT, answer, store.now_us()))
+
+    assert seen == [(wait.wait_id, "once", True)] * 2
+    assert [each.status for each in await store.waits(claimed.run)] == ["open"]
+    open_ones = await store.database.read(lambda connection: list_open_waits(connection, count_max=10))
+    assert [(each.wait.wait_id, each.assistant, each.wait.effect) for each in open_ones] == [
+        (wait.wait_id, claimed.run.assistant, "once")
+    ]
+
+
+async def test_a_resolution_without_a_name_does_not_settle_a_later_doubt(store: Store) -> None:
+    """The step was made again and is in doubt again; who saw the first doubt says nothing of the second."""
+    claimed, writer = await store.begun()
+    run = claimed.run
+    first = store.question(claimed, kind="in_doubt")
+    await store.put(writer, first, move=RunChanges(execution_id=run.execution_id, opened=(first,)))
+
+    def resolve(wait_id: str | None) -> Callable[[Connection], None]:
+        return lambda connection: resolve_doubt(
+            connection, run, first.step_key, {"outcome": "did_not_happen"}, "ann", store.now_us(), wait_id=wait_id
+        )
+
+    await store.write(resolve(None))
+    second = msgspec.structs.replace(first, wait_id=wait_id_of(run.execution_id, first.step_key, "in_doubt-1"))
+    await store.put(writer, second, move=RunChanges(execution_id=run.execution_id, opened=(second,)))
+
+    with pytest.raises(Conflict, match=second.wait_id):
+        await store.write(resolve(None))
+    with pytest.raises(AlreadyAnswered):
+        await store.write(resolve(first.wait_id))
+    assert [each.status for each in await store.waits(run)] == ["answered", "open"]
+    await store.write(resolve(second.wait_id))
+    assert [each.status for each in await store.waits(run)] == ["answered", "answered"]
 
 
 async def _answered(store: Store, wait_id: str, value: object) -> Run:

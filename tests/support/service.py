@@ -83,15 +83,25 @@ class Service(PrivateServer):
         self.kill()
         self.start()
 
-    def spawn(self) -> Daemon:
-        """Start the server process."""
-        settings = {
+    def redeploy(self, **environment: str) -> None:
+        """Stop it and start it again with other variables; returns when it answers."""
+        self.stop()
+        self._environment.update(environment)
+        self.start()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that the server is started with."""
+        return {
             "HOST": "127.0.0.1",
             "PORT": str(self.port),
             "THREADMARK_DATA_DIR": str(self.data_dir),
             **self._environment,
         }
-        command = ["/usr/bin/env", *(f"{name}={value}" for name, value in settings.items())]
+
+    def spawn(self) -> Daemon:
+        """Start the server process."""
+        command = ["/usr/bin/env", *(f"{name}={value}" for name, value in self.environment.items())]
         command += [sys.executable, "-W", "error::ResourceWarning", "-m", "threadmark.app.cli", "serve"]
         return Daemon(command, log=self.folder / "server.log", death_signal=self.death_signal)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import pydantic
 import pytest
 
+from threadmark.workers.agents.agent import AgentRefused, ChatAgent
 from threadmark.workers.agents.tools import (
     DID_NOT_HAPPEN,
     JSON,
@@ -21,6 +22,7 @@ from threadmark.workers.agents.tools import (
     RetryPolicy,
     Tool,
     ToolContext,
+    ToolRefused,
     ToolTimedOut,
     Verdict,
     tool,
@@ -265,3 +267,31 @@ def test_literal_types_list_their_values() -> None:
 
     assert isinstance(mail, Tool)
     assert mail.parameters["properties"]["template"] == {"type": "string", "enum": ["sorry", "thanks"]}
+
+
+def test_an_alias_finds_its_tool_and_no_other() -> None:
+    """The agent answers to names that a tool had before; two tools for one name are refused."""
+
+    @tool(effect=Effect.PURE, aliases=("old", "older"))
+    async def new() -> None:
+        return None
+
+    @tool(effect=Effect.PURE)
+    async def old() -> None:
+        return None
+
+    agent = ChatAgent(name="chat", tools=[new])
+    assert [agent.tool(name) for name in ("new", "old", "older", "oldest")] == [new, new, new, None]
+    assert [each["function"]["name"] for each in agent.definitions] == ["new"]
+    with pytest.raises(AgentRefused, match="two tools that answer to 'old'"):
+        ChatAgent(name="chat", tools=[new, old])
+
+
+@pytest.mark.parametrize("aliases", ["old", ("no name",), ("",)])
+def test_an_alias_that_no_tool_can_have_had_is_refused(aliases: Any) -> None:
+    """Where the tool is defined."""
+    with pytest.raises(ToolRefused, match="alias"):
+
+        @tool(effect=Effect.PURE, aliases=aliases)
+        async def new() -> None:
+            return None
