@@ -19,7 +19,9 @@ CALL = 'call pay {"account": "ann", "cents": 5}'
 @pytest.fixture
 def shop(start_service: Callable[..., Service]) -> Service:
     """A server with the first version of the agent."""
-    return start_service({"THREADMARK_AGENTS": "tests.support.deployed_agents:registry", "DEPLOYED": "first"})
+    return start_service(
+        environment={"THREADMARK_AGENTS": "tests.support.deployed_agents:registry", "DEPLOYED": "first"}
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -28,7 +30,7 @@ def any_shop(request: pytest.FixtureRequest, start_service: Callable[..., Servic
     agents = {"THREADMARK_AGENTS": "tests.support.deployed_agents:registry", "DEPLOYED": "first"}
     if request.param == "postgresql":
         agents["THREADMARK_STATE_DATABASE_URL"] = request.getfixturevalue("postgres_url")
-    return start_service(agents)
+    return start_service(environment=agents)
 
 
 async def park(shop: Service, text: str = CALL) -> tuple[str, dict[str, Any]]:
