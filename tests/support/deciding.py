@@ -3,12 +3,12 @@
 from typing import Any
 
 from tests.support.factories import NOW_US, Story, a_run
-from threadmark.state import Failure, StepIntended, StepKey, ToolReturned
+from threadmark.state import Entry, Failure, StepIntended, StepKey, ToolReturned, WaitAnswered, WaitOpened
 from threadmark.workers.agents.agent import ChatAgent, Limits
 from threadmark.workers.agents.tools import Effect, tool
 from threadmark.workers.turn.action import Action, Note, next_action
 
-__all__ = ["FAILURE", "LATER_US", "act", "an_agent", "intended", "outcomes"]
+__all__ = ["FAILURE", "LATER_US", "act", "an_agent", "answered", "intended", "only", "outcomes"]
 
 FAILURE = Failure("Broken", "it broke")
 #: A minute after stories begin.
@@ -67,3 +67,18 @@ def outcomes(action: Action) -> list[str]:
     """The outcomes of the results that an action notes."""
     assert isinstance(action, Note)
     return [entry.outcome for entry in action.entries if isinstance(entry, ToolReturned)]
+
+
+def only(action: Action) -> Entry:
+    """The one entry that an action notes."""
+    assert isinstance(action, Note)
+    (entry,) = action.entries
+    return entry
+
+
+def answered(wait: Entry, value: Any) -> WaitAnswered:
+    """The answer to a wait."""
+    assert isinstance(wait, WaitOpened)
+    return WaitAnswered(
+        wait_id=wait.wait_id, step_key=wait.step_key, value=value, answered_by="ann", answered_at_us=NOW_US
+    )

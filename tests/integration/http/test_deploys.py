@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,15 @@ from tests.support.asking import settled, waits
 from tests.support.service import Service
 from tests.support.waiting import wait_until
 
+#: Each test starts its server several times.
+pytestmark = pytest.mark.timeout(600)
 CALL = 'call pay {"account": "ann", "cents": 5}'
+
+
+def migrate(data_dir: Path, environment: dict[str, str]) -> None:
+    """Make the databases; a server on PostgreSQL waits for that."""
+    settings = {**os.environ, **environment, "THREADMARK_DATA_DIR": str(data_dir)}
+    subprocess.run([sys.executable, "-m", "threadmark.app.cli", "migrate"], env=settings, check=True)
 
 
 @pytest.fixture
@@ -30,7 +39,7 @@ def any_shop(request: pytest.FixtureRequest, start_service: Callable[..., Servic
     agents = {"THREADMARK_AGENTS": "tests.support.deployed_agents:registry", "DEPLOYED": "first"}
     if request.param == "postgresql":
         agents["THREADMARK_STATE_DATABASE_URL"] = request.getfixturevalue("postgres_url")
-    return start_service(environment=agents)
+    return start_service(environment=agents, prepare=lambda data_dir: migrate(data_dir, agents))
 
 
 async def park(shop: Service, text: str = CALL) -> tuple[str, dict[str, Any]]:
