@@ -143,7 +143,14 @@ if TYPE_CHECKING:
         resolve_doubt,
     )
     from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
-    from threadmark.state.threads.admin_queries import AskedWait, Line, list_open_waits, read_lines, run_by_number, run_names
+    from threadmark.state.threads.admin_queries import (
+        AskedWait,
+        Line,
+        list_open_waits,
+        read_lines,
+        run_by_number,
+        run_names,
+    )
     from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
     from threadmark.state.threads.threads import (
         SORTS,
