@@ -17,12 +17,12 @@ from threadmark import state
 from threadmark.app.schema import gaps
 from threadmark.db import is_sqlite
 from threadmark.workers.agents.agent import Registry
+from threadmark.workers.agents.call_fit import misfit_of_wait
 from threadmark.workers.data_dir import writable_gap
 from threadmark.workers.migration import memory_gaps
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.settings.values import shown_url
 from threadmark.workers.settings.variables import OFFLINE_MODEL
-from threadmark.workers.turn.call_fit import misfit_of_wait
 
 __all__ = [
     "OTHERS",

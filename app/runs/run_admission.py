@@ -26,7 +26,7 @@ from threadmark.state import (
     visible,
 )
 from threadmark.workers.agents.agent import Registry, assistant_id_of
-from threadmark.workers.turn.call_fit import answer_check
+from threadmark.workers.agents.call_fit import answer_check
 from threadmark.workers.wiring import Resources
 
 __all__ = ["announce", "start_at", "start_finder", "submission_of"]

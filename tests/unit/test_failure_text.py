@@ -2,7 +2,7 @@
 
 import pytest
 
-from threadmark.workers.turn.failure_text import FAILURE_BYTES_MAX, bounded_failure
+from threadmark.workers.turn.calls import FAILURE_BYTES_MAX, bounded_failure
 
 
 @pytest.mark.parametrize("sign", ["x", "é", "€", "😀", "\udcff"], ids=["1", "2", "3", "4", "surrogate"])

@@ -21,12 +21,14 @@ from threadmark.state import (
     wait_id_of,
 )
 from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.call_fit import approves
 from threadmark.workers.agents.tools import BadArguments, Effect, Tool
-from threadmark.workers.turn.call_fit import approves
-from threadmark.workers.turn.failure_text import bounded_failure
 
-__all__ = ["ask", "close_calls", "prepare", "returned"]
+__all__ = ["FAILURE_BYTES_MAX", "ask", "bounded_failure", "close_calls", "prepare", "returned"]
 
+#: Longest sentence of a failure, in UTF-8, the mark of the cut included.
+FAILURE_BYTES_MAX = 4096
+_CUT = "… (cut)".encode()
 _INTENDED = (Effect.KEYED, Effect.ONCE)
 
 
@@ -218,3 +220,14 @@ def returned(
         resolved_by=resolved_by,
         duration_us=duration_us,
     )
+
+
+def bounded_failure(error: str, message: str) -> Failure:
+    """The failure, its sentence cut at a code point and marked as cut where it is longer than is kept."""
+    # As many code points as could be kept: a sentence of many megabytes is not encoded whole.
+    head = message[: FAILURE_BYTES_MAX + 1]
+    # A path that is no text has lone surrogates in it.
+    raw = head.encode(errors="backslashreplace")
+    if len(raw) > FAILURE_BYTES_MAX or len(head) < len(message):
+        raw = raw[: FAILURE_BYTES_MAX - len(_CUT)].decode(errors="ignore").encode() + _CUT
+    return Failure(error, raw.decode())

@@ -32,8 +32,7 @@ from threadmark.workers.fleet.services import Services
 from threadmark.workers.models.errors import ModelRefused, ModelUnavailable, PromptInvalid
 from threadmark.workers.models.exchange import ModelReply, ModelRequest
 from threadmark.workers.turn.action import CallModel
-from threadmark.workers.turn.calls import ask, returned
-from threadmark.workers.turn.failure_text import bounded_failure
+from threadmark.workers.turn.calls import ask, bounded_failure, returned
 from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
 from threadmark.workers.turn.prompt_view import RenderedPrompt
 from threadmark.workers.turn.turn_journal import TurnJournal

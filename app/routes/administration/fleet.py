@@ -19,7 +19,7 @@ from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
 from threadmark.memory import Recollection
 from threadmark.state.tasks.tasks import count_tasks
 from threadmark.workers.agents.agent import Registry
-from threadmark.workers.turn.call_fit import misfit_of_wait
+from threadmark.workers.agents.call_fit import misfit_of_wait
 
 __all__ = ["ROUTES", "Loop", "OutdatedWaits", "Queue", "Queues", "Ready", "Redrive", "Tasks", "Worker", "Workers"]
 

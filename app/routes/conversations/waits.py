@@ -39,7 +39,7 @@ from threadmark.state import (
     to_us,
 )
 from threadmark.workers.agents.agent import assistant_id_of
-from threadmark.workers.turn.call_fit import answer_check, misfit_of_wait
+from threadmark.workers.agents.call_fit import answer_check, misfit_of_wait
 
 __all__ = ["ROUTES", "Answered", "NewAnswer", "WaitPage"]
 
