@@ -88,7 +88,7 @@ def load() -> tiktoken.Encoding:
 
 
 def _read() -> tiktoken.Encoding:
-    packed = (resources.files("workers") / "vocabulary" / f"{ENCODING}.tiktoken.gz").read_bytes()
+    packed = (resources.files("threadmark.workers") / "vocabulary" / f"{ENCODING}.tiktoken.gz").read_bytes()
     return tiktoken.Encoding(
         ENCODING, pat_str=PATTERN, mergeable_ranks=parse_ranks(gzip.decompress(packed)), special_tokens=SPECIAL_TOKENS
     )

@@ -36,7 +36,7 @@ from threadmark.workers.fleet.notifier import LocalNotifier, Notifier
 from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.worker import Pace, Worker, new_worker_id
 from threadmark.workers.memory_resources import MemorySide, open_memory
-from threadmark.workers.models import create_model
+from threadmark.workers.models import ChatModel, create_model
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.redis.redis_link import Outage
 from threadmark.workers.redis.redis_resources import open_side
@@ -115,13 +115,16 @@ async def open_resources(
     with_intake: bool = True,
     task_runner: Mapping[str, Handler] | None = None,
     now: Callable[[], datetime] = now_utc,
+    registry: Registry | None = None,
+    model: ChatModel | None = None,
 ) -> AsyncIterator[Resources]:
     """Open everything, and close it again in the right order.
 
     Raises SchemaBehind, SessionsNotKept or RegistryRefused before anything is served.
 
     With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
-    to it (`with_intake`). `chores` are handlers of further kinds of tasks.
+    to it (`with_intake`). `task_runner` has handlers of further kinds of tasks. `registry` and `model` take
+    the places of those that the settings name.
     """
     async with AsyncExitStack() as stack:
         engine = _engine(settings, Purpose.LEASE)
@@ -137,9 +140,11 @@ async def open_resources(
         journal = Journal(database, FoldCache(settings.folds_mib * 1024 * 1024))
         supervisor = Supervisor()
         await stack.enter_async_context(_letting_go(journal.fold_cache, supervisor))
-        registry = load_registry(settings.agents, search=Path.cwd())
+        registry = registry or load_registry(settings.agents, search=Path.cwd())
         _check_prices(registry, settings)
-        model = create_model(model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url)
+        model = model or create_model(
+            model=settings.model, api_key=settings.openai_api_key, base_url=settings.openai_base_url
+        )
         stack.push_async_callback(model.close)
         redis = (
             await stack.enter_async_context(open_side(settings.redis_url, supervisor)) if settings.redis_url else None

@@ -73,4 +73,5 @@ def test_a_wheel_holds_one_top_level_package(tmp_path: Path) -> None:
     assert {name.split("/")[1] for name in names if name.startswith(f"{ONE_NAME}/") and name.count("/") > 1} == {
         *LINKED,
         "db",
+        "testing",
     }

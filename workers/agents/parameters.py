@@ -10,7 +10,7 @@ import typing
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, get_type_hints
+from typing import Annotated, Any, Self, get_type_hints
 
 import pydantic
 from pydantic.errors import PydanticUserError
@@ -49,11 +49,21 @@ class Parameters:
     model: type[pydantic.BaseModel]
 
     @classmethod
-    def of(cls, tool: str, function: Callable[..., Any], injected: type) -> Self:
-        """Read a function's signature. Raises ToolRefused for what no schema can say."""
+    def of(
+        cls, tool: str, function: Callable[..., Any], injected: type, described: Mapping[str, str] | None = None
+    ) -> Self:
+        """Read a function's signature; `described` has what is said of its parameters, where their types do not say it.
+
+        Raises ToolRefused for what no schema can say, and for a description of a parameter that is not there.
+        """
+        described = described or {}
+        unknown = set(described) - set(inspect.signature(function).parameters)
+        if unknown:
+            raise ToolRefused(tool, f"describes {min(unknown)!r} under Args, which is no parameter: correct the name")
         context_name: str | None = None
         fields: dict[str, Any] = {}
-        for parameter, annotation in _typed(tool, function):
+        for parameter, typed in _typed(tool, function):
+            annotation = typed
             if annotation is injected:
                 if context_name is not None:
                     raise ToolRefused(tool, f"asks for its context twice: drop {parameter.name!r}")
@@ -61,7 +71,10 @@ class Parameters:
             else:
                 # The name is an alias: as a field, a parameter called `schema` or `_id` would hit pydantic's own.
                 default = ... if parameter.default is inspect.Parameter.empty else parameter.default
-                fields[f"p{len(fields)}"] = (annotation, pydantic.Field(default=default, alias=parameter.name))
+                declared = pydantic.Field(default=default, alias=parameter.name)
+                if not _describes_itself(annotation) and parameter.name in described:
+                    annotation = Annotated[annotation, pydantic.Field(description=described[parameter.name])]
+                fields[f"p{len(fields)}"] = (annotation, declared)
         model = _model_of(tool, fields)
         return cls(schema=_schema_of(tool, model), context_name=context_name, model=model)
 
@@ -73,6 +86,11 @@ class Parameters:
             names = [each.alias or "" for each in self.model.model_fields.values()]
             raise BadArguments(tool, _mistakes(error, names)) from None
         return {each.alias or key: getattr(valid, key) for key, each in type(valid).model_fields.items()}
+
+
+def _describes_itself(annotation: Any) -> bool:
+    """Whether the type is annotated with a description of its own, which is nearer to it than the docstring."""
+    return any(isinstance(each, FieldInfo) and each.description for each in getattr(annotation, "__metadata__", ()))
 
 
 def _typed(tool: str, function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:

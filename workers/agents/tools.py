@@ -4,8 +4,9 @@
     async def refund(order_id: str, amount_cents: int, context: ToolContext) -> dict[str, JSON]:
         \"""Pay money back to the customer.\"""
 
-The name, the description and the JSON schema come from the function; a parameter annotated `ToolContext` is handed in
-and is no part of the schema. What is wrong with a tool is said when it is defined, never in the middle of a run.
+The name, the description and the JSON schema come from the function; `Args:` of its docstring describes the
+parameters. A parameter annotated `ToolContext` is handed in and is no part of the schema. What is
+wrong with a tool is said when it is defined, never in the middle of a run.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from threadmark.workers.agents.definition_errors import ToolRefused
+from threadmark.workers.agents.docstrings import documented
 from threadmark.workers.agents.parameters import BadArguments, Parameters
 
 __all__ = [
@@ -218,9 +220,10 @@ def tool(
 
     def register(function: Callable[..., Awaitable[Any]]) -> Tool:
         own_name = name if name is not None else _name_of(function)
+        read = documented(function)
         return Tool(
             name=_checked_name(own_name),
-            description=inspect.getdoc(function) or "",
+            description=read.description,
             effect=_checked_effect(own_name, effect),
             timeout_s=_checked_timeout_s(own_name, timeout_s),
             retry=retry or RetryPolicy(),
@@ -228,7 +231,7 @@ def tool(
             verify=_checked_verifier(own_name, effect, verify),
             aliases=_checked_aliases(own_name, aliases),
             function=_checked_function(own_name, function),
-            signature=Parameters.of(own_name, function, injected=ToolContext),
+            signature=Parameters.of(own_name, function, injected=ToolContext, described=read.parameters),
         )
 
     return register

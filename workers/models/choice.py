@@ -9,6 +9,8 @@
 """
 
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
@@ -21,8 +23,9 @@ from threadmark.workers.models.client import (
     bound_response,
 )
 from threadmark.workers.models.offline import OFFLINE_MODEL, OfflineTransport
+from threadmark.workers.models.script import PlannedReply, offline_reply
 
-__all__ = ["ModelSettingRefused", "create_model"]
+__all__ = ["ModelSettingRefused", "create_model", "offline_model"]
 
 _OPENAI = "https://api.openai.com/v1"
 _NO_KEY = "no-key-needed"  #: the client sends a key always; a server of one's own looks at none
@@ -48,7 +51,7 @@ def create_model(
     Raises ModelSettingRefused.
     """
     if not model or model == OFFLINE_MODEL:
-        return _offline(word_delay_s, reply_timeout_s)
+        return offline_model(word_delay_s=word_delay_s, reply_timeout_s=reply_timeout_s)
     if not _NAME.fullmatch(model):
         raise ModelSettingRefused(
             f"THREADMARK_MODEL is {model[:80]!r}: a model's name has no blanks, 200 signs at most"
@@ -82,10 +85,16 @@ def _is_http(url: str) -> bool:
         return False
 
 
-def _offline(word_delay_s: float, reply_timeout_s: float) -> ChatModel:
+def offline_model(
+    *,
+    word_delay_s: float = 0.0,
+    reply_timeout_s: float = REPLY_TIMEOUT_S,
+    answer: Callable[[Mapping[str, Any]], PlannedReply] = offline_reply,
+) -> ChatModel:
+    """The built-in model; `answer` makes its replies."""
     # A proxy named in the environment would be mounted in front of the transport and take the offline model online.
     http_client = httpx2.AsyncClient(
-        transport=OfflineTransport(word_delay_s=word_delay_s), timeout=_TIMEOUT, trust_env=False
+        transport=OfflineTransport(word_delay_s=word_delay_s, answer=answer), timeout=_TIMEOUT, trust_env=False
     )
     return ChatModel(
         name=OFFLINE_MODEL,

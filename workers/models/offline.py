@@ -7,7 +7,7 @@ owner and its fingerprint are `threadmark-offline`, and each response carries th
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 
@@ -72,10 +72,16 @@ class _Body(msgspec.Struct):
 
 
 class OfflineTransport(httpx2.AsyncBaseTransport):
-    """Serves `/chat/completions` and `/models`; `word_delay_s` is the pause before each streamed word."""
+    """Serves `/chat/completions` and `/models`; `word_delay_s` is the pause before each streamed word.
 
-    def __init__(self, *, word_delay_s: float = 0.0) -> None:
+    `answer` makes the reply to a request; what it cannot answer it refuses with PromptInvalid.
+    """
+
+    def __init__(
+        self, *, word_delay_s: float = 0.0, answer: Callable[[Mapping[str, Any]], PlannedReply] = offline_reply
+    ) -> None:
         self._word_delay_s = word_delay_s
+        self._answer = answer
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         route = (request.method, request.url.path.removeprefix("/v1"))
@@ -100,7 +106,10 @@ class OfflineTransport(httpx2.AsyncBaseTransport):
             return _refusal(404, f"The model `{checked.model}` does not exist: only `offline` does", "model_not_found")
         if not checked.messages or checked.n not in (None, 1):
             return _refusal(400, "messages must not be empty, and n must be 1", None)
-        reply = offline_reply(body)
+        try:
+            reply = self._answer(body)
+        except PromptInvalid as error:
+            return _refusal(400, str(error), None)
         # In a thread: the first count reads the vocabulary, and a long transcript takes its time.
         usage = await COUNTING.run(partial(_usage, body, reply))
         head = {"id": f"chatcmpl-{hashlib.sha256(content).hexdigest()[:24]}", "created": _CREATED}
