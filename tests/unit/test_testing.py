@@ -135,8 +135,8 @@ async def test_an_agent_calls_its_tools_and_answers(bank: Bank) -> None:
 
 async def test_a_person_approves_or_refuses(bank: Bank) -> None:
     """The call is made after the approval alone; a refusal is the model's to explain."""
-    wish = call("pay", account="a", amount_cents=5)
-    model = ScriptedModel(wish, "Paid.", wish, "Not paid.")
+    payment = call("pay", account="a", amount_cents=5)
+    model = ScriptedModel(payment, "Paid.", payment, "Not paid.")
 
     async with AgentSession(CLERK, model) as session:
         asked = await session.say("Pay 5.")
