@@ -1,12 +1,12 @@
 """Everything that is installed is below one name, and no module is loaded under two."""
 
-import importlib.util
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 from tests.architecture.sources import ONE_NAME, PACKAGES, PROGRAMS, ROOT, imported_modules, sources
+from tests.support.installed import build_wheel
 
 #: The folders that are reached through the links in `threadmark/` alone.
 LINKED = (*PACKAGES, "examples")
@@ -59,14 +59,7 @@ def test_no_module_is_loaded_under_two_names() -> None:
 
 def test_a_wheel_holds_one_top_level_package(tmp_path: Path) -> None:
     """A user's own `app/`, `state.py` or `memory.py` stays the user's."""
-    if importlib.util.find_spec("hatchling"):
-        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    else:
-        build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(tmp_path), "."]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-
-    (wheel,) = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    names = zipfile.ZipFile(build_wheel(tmp_path)).namelist()
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {ONE_NAME}
     assert {f"{ONE_NAME}/py.typed", f"{ONE_NAME}/state/migrations/env.py"} <= set(names)

@@ -1,5 +1,6 @@
 """The package as a user has it: a wheel, installed beside a project that has folders with the same names as ours."""
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -9,15 +10,24 @@ from tests.architecture.sources import ROOT
 from tests.support.daemon import Daemon
 from tests.support.service import Service
 
-__all__ = ["InstalledService", "environment_of", "install"]
+__all__ = ["InstalledService", "build_wheel", "environment_of", "install"]
+
+
+def build_wheel(folder: Path) -> Path:
+    """Build the wheel into a folder: with hatchling where it is installed, else as pip does, which fetches it."""
+    if importlib.util.find_spec("hatchling"):
+        build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    else:
+        build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder), "."]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def install(folder: Path) -> Path:
     """Build the wheel and unpack it, without its dependencies, into a folder for PYTHONPATH."""
     site = folder / "site"
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = folder.glob("*.whl")
+    wheel = build_wheel(folder)
     put = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel)]
     subprocess.run(put, check=True, capture_output=True)
     return site
