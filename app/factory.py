@@ -42,7 +42,7 @@ from threadmark.app.routes.conversations import (
     threads,
     waits,
 )
-from threadmark.app.routes.memories import memories, memory_changes, recalls, store
+from threadmark.app.routes.memories import memories, memory_archive, memory_changes, recalls, store
 from threadmark.app.version import VERSION
 from threadmark.workers.schema_wait import when_reachable
 
@@ -80,6 +80,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *steps.ROUTES,
             *memories.ROUTES,
             *memory_changes.ROUTES,
+            *memory_archive.ROUTES,
             *store.ROUTES,
             *durability.ROUTES,
             *tasks.ROUTES,

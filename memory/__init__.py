@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from threadmark.memory.store.archive import Imported
     from threadmark.memory.store.database import Database
     from threadmark.memory.store.recall_log import Access
+    from threadmark.memory.store.spooled_lines import SpooledLines
     from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
     from threadmark.memory.write.items import Item, Items
 else:
@@ -117,6 +118,7 @@ __all__ = [
     "Scope",
     "ScopeRefused",
     "Selector",
+    "SpooledLines",
     "Trust",
     "Unavailable",
     "UnknownAssertion",

@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-__all__ = ["QUESTIONS", "TEXTS", "UPKEEP"]
+__all__ = ["EXPORTS", "QUESTIONS", "TEXTS", "UPKEEP"]
 
 #: What one recall asks.
 QUESTIONS = ThreadPoolExecutor(2, thread_name_prefix="memory-question")
@@ -10,3 +10,5 @@ QUESTIONS = ThreadPoolExecutor(2, thread_name_prefix="memory-question")
 TEXTS = ThreadPoolExecutor(2, thread_name_prefix="memory-text")
 #: Opening, claiming and closing.
 UPKEEP = ThreadPoolExecutor(2, thread_name_prefix="memory-upkeep")
+#: Exports, which nobody else waits for.
+EXPORTS = ThreadPoolExecutor(1, thread_name_prefix="memory-export")

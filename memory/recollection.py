@@ -1,7 +1,7 @@
 """Recollection: the verbs of memory. The one class that others use."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -27,10 +27,12 @@ from threadmark.memory.recall.recipe import CURRENT, Recipe
 from threadmark.memory.recall.retrieval import Answering
 from threadmark.memory.recall.token_budget import estimated_tokens
 from threadmark.memory.store import assertion_queries, recall_log
-from threadmark.memory.store.archive import Imported, exported, import_lines
+from threadmark.memory.store.archive import Imported, import_lines
 from threadmark.memory.store.database import Database
+from threadmark.memory.store.exporting import export_to
 from threadmark.memory.store.recall_log import Access
 from threadmark.memory.store.recall_log_queue import RecallLogQueue
+from threadmark.memory.store.spooled_lines import SpooledLines
 from threadmark.memory.write import revisions
 from threadmark.memory.write.new_assertions import remember
 from threadmark.memory.write.preparation import prepare_all
@@ -61,12 +63,10 @@ class Recollection:
         recipe: Recipe = CURRENT,
         copies: ExternalCopies | None = None,
     ) -> None:
-        self._database = database
-        self._index = index
+        self._database, self._index, self._clock = database, index, clock
         self._indexer = Indexer(database, index, embedder, clock)
         self._rebuild = Rebuild(database, index, embedder, self._indexer)
         self._answering = Answering(database, index, embedder, self._indexer, count_tokens, recipe)
-        self._clock = clock
         self._recall_log = RecallLogQueue(database)
         self._erasures = ErasureRunner(database, self._indexer, self._recall_log, copies)
         self._declarations = Declarations(database)
@@ -110,7 +110,7 @@ class Recollection:
         return await self._database.read(partial(erasure_jobs.job, tenant_id=tenant_id, erasure_id=erasure_id))
 
     async def close(self) -> None:
-        """End the background, then let go of index and database."""
+        """End the background, then close index and database."""
         await self._indexer.stop()
         await self._index.close()
         await self._recall_log.close()
@@ -252,11 +252,7 @@ class Recollection:
         return await self._database.write(partial(erasure_jobs.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
 
     async def resume_erasure(self, erasure_id: str, *, tenant_id: str, now: datetime) -> Erasure:
-        """Go on with an erasure from wherever it was interrupted. Done already, it is reported again.
-
-        When the index does not answer, the database is erased all the same, the job stays open, and it is taken up at
-        the next opening.
-        """
+        """Go on with an erasure from wherever it was interrupted. Without the index, the job stays open."""
         return await self._erasures.perform(erasure_id, tenant_id=tenant_id, now=to_us(now))
 
     async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
@@ -272,14 +268,21 @@ class Recollection:
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
         """Everything that the scope covers, as JSON lines."""
-        await self._recall_log.flush()
-        return await self._database.read(lambda c: [*exported(c, scope)])
+        with SpooledLines() as spool:
+            await self.export_to(spool, scope=scope)
+            return [*spool]
 
-    async def import_(self, lines: Iterable[str], *, scope: Scope) -> Imported:
-        """Keep the rows of an export. Raises Refused and then keeps nothing."""
-        imported = await self._database.write(partial(import_lines, scope=scope, lines=[*lines]))
-        self._indexer.wake()
-        return imported
+    async def export_to(self, spool: SpooledLines, *, scope: Scope) -> None:
+        """Write everything that the scope covers, of one snapshot, on a thread that no question needs."""
+        await self._recall_log.flush()
+        await export_to(self._database.url, spool, scope)
+
+    async def import_(self, lines: Collection[str] | SpooledLines, *, scope: Scope) -> Imported:
+        """Keep the rows of an export. Raises Refused with the line, and then keeps nothing."""
+        try:
+            return await self._database.write(partial(import_lines, scope=scope, lines=lines))
+        finally:
+            self._indexer.wake()
 
     async def index_pending(self) -> int:
         """Bring the index up to date now; how many entries. Raises IndexUnavailable."""

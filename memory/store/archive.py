@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Table, and_, insert, select
 from threadmark.memory.errors import Refused
 from threadmark.memory.model.scope import Scope, namespace_of
 from threadmark.memory.model.values import canonical, load
+from threadmark.memory.store.archived_rows import LOCAL, merge, parsed
 from threadmark.memory.store.job_tables import recall_log, tombstone
 from threadmark.memory.store.statements import enqueue, known_namespaces, namespace_id, rows
 from threadmark.memory.store.tables import assertion, attribute, evidence, namespace, quarantine, succession
@@ -18,8 +19,6 @@ __all__ = ["FORMAT", "Imported", "exported", "exported_tables", "import_lines"]
 
 FORMAT = {"format": "threadmark-memory", "version": 1}
 PAGE_COUNT = 1_000
-LINE_LENGTH_MAX = 1_000_000
-_LOCAL = {"number", "tenant_id", "namespace_id"}
 _TABLES: dict[str, Table] = {
     "attribute": attribute,
     "assertion": assertion,
@@ -56,13 +55,17 @@ def exported(connection: Connection, scope: Scope) -> Iterator[str]:
         if number in numbers
     }
     ids: set[str] = set()
+    own = select(assertion.c.attribute_key).where(assertion.c.namespace_id.in_(known_namespaces(scope))).distinct()
+    attributes = set(connection.scalars(own)) if scope.namespace else None
     for kind, table in _TABLES.items():
         for row in _all(connection, table, scope):
+            if kind == "attribute" and attributes is not None and row["attribute_key"] not in attributes:
+                continue
             if not _is_inside(kind, row, labels, ids, scope):
                 continue
             if kind == "assertion":
                 ids.add(row["assertion_id"])
-            kept = {name: value for name, value in row.items() if name not in _LOCAL}
+            kept = {name: value for name, value in row.items() if name not in LOCAL}
             if "namespace_id" in row:
                 kept["namespace"] = labels[row["namespace_id"]]
             yield canonical({"kind": kind, "row": kept})
@@ -71,19 +74,21 @@ def exported(connection: Connection, scope: Scope) -> Iterator[str]:
 def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> Imported:
     """Keep the rows of an export under the scope's tenant, as they were, times and all.
 
-    Raises Refused, with nothing kept, for another format, for a line that is no row, for a namespace outside the scope
-    and for an id that another tenant has.
+    Raises Refused with the number of the line, and nothing is kept, for another format, for a line that is no row, for
+    a namespace outside the scope, for an id that another tenant has, and for a belief that contradicts one held here.
     """
     added: dict[str, int] = {}
     known: dict[str, int] = {}
     erased = 0
+    is_empty = True
     fresh: list[tuple[int, int]] = []
     for at, line in enumerate(lines):
         path = f"line {at + 1}"
         if at == 0:
             _check_format(line, path)
+            is_empty = False
             continue
-        kind, row = _parsed(line, path)
+        kind, row = parsed(line, path, _TABLES)
         table = _TABLES[kind]
         if "namespace" in row and "namespace_id" in table.c:
             labels = namespace_of(row.pop("namespace"), f"{path}.namespace")
@@ -98,10 +103,16 @@ def import_lines(connection: Connection, scope: Scope, lines: Iterable[str]) -> 
         elif _is_known(connection, table, kind, row, path):
             known[kind] = known.get(kind, 0) + 1
         else:
+            merge(connection, kind, row, path)
             number = connection.execute(insert(table).values(**row).returning(table.c.number)).scalar_one()
             added[kind] = added.get(kind, 0) + 1
             if kind == "assertion":
                 fresh.append((number, row["namespace_id"]))
+        if len(fresh) >= PAGE_COUNT:
+            enqueue(connection, scope.tenant_id, fresh)
+            fresh.clear()
+    if is_empty:
+        raise Refused("line 1", "is missing; the first line of an export is its heading")
     enqueue(connection, scope.tenant_id, fresh)
     return Imported(added=added, known=known, erased=erased)
 
@@ -136,42 +147,6 @@ def _check_format(line: str, path: str) -> None:
         raise Refused(path, "is not JSON") from error
     if found != FORMAT:
         raise Refused(path, f"is not the heading {canonical(FORMAT)}")
-
-
-def _parsed(line: str, path: str) -> tuple[str, dict[str, Any]]:
-    if len(line) > LINE_LENGTH_MAX:
-        raise Refused(path, f"is longer than {LINE_LENGTH_MAX} characters")
-    try:
-        found = load(line)
-        kind, row = found["kind"], dict(found["row"])
-        table = _TABLES[kind]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Refused(path, "is not a row of memory") from error
-    wanted = {column.name for column in table.c} - _LOCAL
-    if "namespace_id" in table.c:
-        wanted |= {"namespace"}
-    if row.keys() != wanted:
-        raise Refused(path, f"has other fields than a row of kind {kind!r}")
-    for name, value in row.items():
-        if name != "namespace" or "namespace_id" not in table.c:
-            _check_cell(table, name, value, f"{path}.{name}")
-    return kind, row
-
-
-def _check_cell(table: Table, name: str, value: Any, path: str) -> None:
-    column = table.c[name]
-    if value is None:
-        if not column.nullable:
-            raise Refused(path, "is missing")
-        return
-    wanted = column.type.python_type
-    if wanted is object:  # SQLModel's own text type does not say what it is
-        wanted = str
-    right = isinstance(value, int | float) if wanted is float else type(value) is wanted
-    if not right:
-        raise Refused(path, f"is not of type {wanted.__name__}")
-    if isinstance(value, str) and "\0" in value:
-        raise Refused(path, "holds a bare NUL")
 
 
 def _is_erased(connection: Connection, row: Mapping[str, Any]) -> bool:

@@ -46,6 +46,7 @@ class Settings:
     sweep_s: float
     folds_mib: int
     body_bytes_max: int
+    import_bytes_max: int
     rate_per_s: float
     rate_burst: int
     trusted_proxies: tuple[Network, ...]

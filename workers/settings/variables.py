@@ -209,6 +209,16 @@ VARIABLES: tuple[Variable, ...] = (
         meaning="The largest request body that is read; more is answered with 413.",
     ),
     Variable(
+        name="THREADMARK_IMPORT_BYTES_MAX",
+        field="import_bytes_max",
+        default=str(16 * 2**30),
+        shown_default="`17179869184` (16 GiB)",
+        read_value=whole(1_024, 2**40),
+        allowed="bytes from 1024 to 1099511627776",
+        example="17179869184",
+        meaning="The largest import of memory; more is answered with 413. Its lines lie in a temporary file meanwhile.",
+    ),
+    Variable(
         name="THREADMARK_RATE_PER_S",
         field="rate_per_s",
         default="200",

@@ -1,4 +1,4 @@
-"""Changes of what is believed: give up, take back, approve, keep a source apart, erase, export, import."""
+"""Changes of what is believed: give up, take back, approve, keep a source apart, erase."""
 
 import asyncio
 from contextlib import suppress
@@ -12,19 +12,16 @@ from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.key import Caller
-from threadmark.app.listing.memory_scope import NamespaceText, scope_in_query, tenant_scope
+from threadmark.app.listing.memory_scope import tenant_scope
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.idempotent_memory_writes import make_once
 from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.request import ApiRequest, BodyRefused
 from threadmark.app.wire.memories.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of
 from threadmark.app.wire.memories.memory_schema import ShownErasure, ShownMemory, erasure_to_wire, memory_to_wire
 from threadmark.memory import Change, Trust
 
-__all__ = ["ROUTES", "Held", "Imported", "Released", "Restored", "Retracted"]
+__all__ = ["ROUTES", "Held", "Released", "Restored", "Retracted"]
 
-#: What an import may be, whatever other bodies may.
-IMPORT_BYTES_MAX = 64 * 2**20
 #: How long a request waits for its erasure; what is left is performed after the answer.
 ERASE_WAIT_S = 5.0
 
@@ -55,14 +52,6 @@ class Released(Struct):
 
     quarantine_id: str
     released_count: int
-
-
-class Imported(Struct):
-    """What an import did, by kind of line; `erased`: lines of what was erased here, which does not come back."""
-
-    added: dict[str, int]
-    known: dict[str, int]
-    erased: int
 
 
 def _answers(kind: type[Any], description: str) -> dict[int, ResponseSpec]:
@@ -220,37 +209,6 @@ async def read_erasure(
     return erasure_to_wire(await resources.wired.recollection.erasure(wanted, tenant_id=caller.tenant_id))
 
 
-@get("/memories/export", opt=needs(Scope.ADMIN), media_type="application/x-ndjson")
-async def export_memories(
-    namespace: NamespaceText, caller: dependencies.Caller, resources: dependencies.Resources
-) -> Response[bytes]:
-    """Everything below a namespace, history and sources too, as JSON lines for `POST /memories/import`."""
-    lines = await resources.wired.recollection.export(scope=scope_in_query(caller.tenant_id, namespace))
-    body = "".join(f"{line}\n" for line in lines).encode()
-    return Response(body, media_type="application/x-ndjson")
-
-
-@post("/memories/import", opt=needs(Scope.ADMIN), status_code=200, request_max_body_size=IMPORT_BYTES_MAX)
-async def import_memories(
-    namespace: NamespaceText, request: ApiRequest, caller: dependencies.Caller, resources: dependencies.Resources
-) -> Imported:
-    """Keep the lines of an export, all of them or none; a line that is held already stays as it is.
-
-    Every namespace in them must lie below `namespace`. Repeating it changes nothing.
-    """
-    scope = scope_in_query(caller.tenant_id, namespace)
-    try:
-        lines = (await request.body()).decode().split("\n")
-    except UnicodeDecodeError as error:
-        raise BodyRefused("$", "is not UTF-8") from error
-    if lines and not lines[-1]:
-        lines.pop()
-    if not lines:
-        raise BodyRefused("$", "is empty; the first line of an export is its heading")
-    done = await resources.wired.recollection.import_(lines, scope=scope)
-    return Imported(added=dict(done.added), known=dict(done.known), erased=done.erased)
-
-
 def _change(caller: Caller, now: datetime) -> Change:
     trust = Trust.OPERATOR if caller.may(Scope.ADMIN) else Trust.USER
     return Change(by=f"key:{caller.key_id}", now=now, trust=trust)
@@ -271,6 +229,4 @@ ROUTES = [
     release,
     erase,
     read_erasure,
-    export_memories,
-    import_memories,
 ]

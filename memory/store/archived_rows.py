@@ -1,0 +1,211 @@
+"""Rows of an export on their way in: read strictly, and placed beside what is held already or refused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Table, literal, or_, select
+
+from threadmark.memory.errors import Refused
+from threadmark.memory.model.admission import Hold, Selector
+from threadmark.memory.model.assertion import Cardinality
+from threadmark.memory.model.instants import FAR_US, from_us
+from threadmark.memory.model.provenance import Origin
+from threadmark.memory.model.values import canonical, check_json, load
+from threadmark.memory.store.recall_log import access_of
+from threadmark.memory.store.rows import assertion_of, evidence_of
+from threadmark.memory.store.statements import IS_HELD
+from threadmark.memory.store.tables import assertion, attribute, evidence
+
+__all__ = ["LINE_LENGTH_MAX", "LOCAL", "merge", "parsed"]
+
+LINE_LENGTH_MAX = 1_000_000
+#: Columns that say where a row stands in one database.
+LOCAL = {"number", "tenant_id", "namespace_id"}
+#: Columns that hold JSON text, and what it must be the text of.
+_JSON: dict[str, dict[str, tuple[type, ...]]] = {
+    "assertion": {"text": (str,), "value": (object,), "reason": (str,)},
+    "evidence": {"quote": (str,)},
+    "recall": {"namespace": (list,), "question": (dict,), "answers": (list,), "withheld": (dict,)},
+    "quarantine": {"selector": (dict,)},
+}
+
+
+def parsed(line: str, path: str, tables: Mapping[str, Table]) -> tuple[str, dict[str, Any]]:
+    """The kind and the row of a line. Raises Refused for everything that a later read would stumble over."""
+    if len(line) > LINE_LENGTH_MAX:
+        raise Refused(path, f"is longer than {LINE_LENGTH_MAX} characters")
+    try:
+        found = load(line)
+        kind, row = found["kind"], dict(found["row"])
+        table = tables[kind]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Refused(path, "is not a row of memory") from error
+    wanted = {column.name for column in table.c} - LOCAL
+    if "namespace_id" in table.c:
+        wanted |= {"namespace"}
+    if row.keys() != wanted:
+        raise Refused(path, f"has other fields than a row of kind {kind!r}")
+    for name, value in row.items():
+        if name != "namespace" or "namespace_id" not in table.c:
+            _check_cell(table, name, value, f"{path}.{name}")
+    for name, types in _JSON.get(kind, {}).items():
+        if row[name] is not None:
+            _check_json_text(row[name], types, f"{path}.{name}")
+    try:
+        _read(kind, row)
+    except Refused as error:
+        raise Refused(f"{path}.{error.path}", error.why) from error
+    except (ValueError, TypeError, KeyError, OverflowError) as error:
+        raise Refused(path, f"does not read as a row of kind {kind!r}: {error}") from error
+    return kind, row
+
+
+def merge(connection: Connection, kind: str, row: dict[str, Any], path: str) -> None:
+    """Fit a new row to what is held. Raises Refused where it contradicts that, or hangs on what is another's.
+
+    A moment that was told already is kept as a further source of its own statement, as a write keeps it.
+    """
+    if kind == "assertion":
+        _check_root(connection, row, path)
+        _check_cardinality(connection, row, path)
+        _check_free(connection, row, path)
+    elif kind == "evidence":
+        _check_root(connection, row, path)
+        if row["once"] and _is_told(connection, row):
+            row["once"] = 0
+    elif kind == "succession":
+        for name in ("older_id", "newer_id"):
+            owner = select(assertion.c.tenant_id).where(assertion.c.assertion_id == row[name])
+            if connection.scalar(owner) not in {None, row["tenant_id"]}:
+                raise Refused(f"{path}.{name}", "is an id that is taken")
+
+
+def _check_cell(table: Table, name: str, value: Any, path: str) -> None:
+    column = table.c[name]
+    if value is None:
+        if not column.nullable:
+            raise Refused(path, "is missing")
+        return
+    wanted = column.type.python_type
+    if wanted is object:  # SQLModel's own text type does not say what it is
+        wanted = str
+    right = type(value) in {int, float} if wanted is float else type(value) is wanted
+    if not right:
+        raise Refused(path, f"is not of type {wanted.__name__}")
+    if isinstance(value, str) and "\0" in value:
+        raise Refused(path, "holds a bare NUL")
+    check_json(value, path)
+
+
+def _check_json_text(text: str, types: tuple[type, ...], path: str) -> None:
+    try:
+        value = load(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused(path, "is not the text of a JSON value") from error
+    if not isinstance(value, types):
+        raise Refused(path, f"is not the JSON text of a {types[0].__name__}")
+    check_json(value, path)
+
+
+def _read(kind: str, row: Mapping[str, Any]) -> None:
+    """Make what readers make of the row, which raises where they would."""
+    match kind:
+        case "attribute":
+            Cardinality(row["cardinality"])
+        case "assertion":
+            assertion_of({**row, "tenant_id": "", "labels": canonical(row["namespace"])})
+            Hold(row["hold"])
+            if not 0 <= row["confidence"] <= 1:
+                raise Refused("confidence", "is not a number from 0 to 1")
+            for begin, end in (("valid_from", "valid_to"), ("known_from", "known_to")):
+                if row[begin] > row[end] or row[end] > FAR_US:
+                    raise Refused(begin, f"and {end} are no interval")
+            if (row["subject_key"] is None) != (row["attribute_key"] is None) and row["cardinality"] is not None:
+                raise Refused("attribute_key", "and subject_key are given together")
+        case "evidence":
+            evidence_of(row)
+            if row["once"] not in {0, 1}:
+                raise Refused("once", "is neither 0 nor 1")
+        case "recall":
+            access_of(row)
+            _check_answers(load(row["answers"]))
+        case "quarantine":
+            parts = Selector(**load(row["selector"])).parts()
+            if not parts:
+                raise Refused("selector", "names nothing; an empty selector would match every source")
+            selector = load(row["selector"])
+            Origin(**selector)
+            from_us(row["at"])
+        case _:
+            from_us(row["at"])
+
+
+def _check_answers(answers: list[Any]) -> None:
+    for each in answers:
+        match each:
+            case [str(), int() | float()]:
+                continue
+            case _:
+                raise Refused("answers", "are not pairs of an id and a score")
+
+
+def _check_root(connection: Connection, row: Mapping[str, Any], path: str) -> None:
+    place = (
+        select(assertion.c.tenant_id, assertion.c.namespace_id).where(assertion.c.root_id == row["root_id"]).limit(1)
+    )
+    found = connection.execute(place).one_or_none()
+    if found is not None and tuple(found) != (row["tenant_id"], row["namespace_id"]):
+        raise Refused(f"{path}.root_id", "is an id that is taken in another namespace")
+
+
+def _check_cardinality(connection: Connection, row: Mapping[str, Any], path: str) -> None:
+    if row["attribute_key"] is None or row["cardinality"] is None:
+        return
+    declared = connection.scalar(
+        select(attribute.c.cardinality).where(
+            attribute.c.tenant_id == row["tenant_id"], attribute.c.attribute_key == row["attribute_key"]
+        )
+    )
+    if declared not in {None, row["cardinality"]}:
+        raise Refused(f"{path}.cardinality", f"of this attribute was declared here as {declared!r}")
+
+
+def _check_free(connection: Connection, row: Mapping[str, Any], path: str) -> None:
+    """Raise Refused for a belief that the database's own indexes would not have beside one that is held."""
+    if (row["valid_to"], row["known_to"], row["hold"]) != (FAR_US, FAR_US, ""):
+        return
+    held = (
+        select(assertion.c.assertion_id)
+        .where(
+            IS_HELD,
+            assertion.c.valid_to == literal(FAR_US, literal_execute=True),
+            assertion.c.namespace_id == row["namespace_id"],
+        )
+        .limit(1)
+    )
+    if row["cardinality"] == Cardinality.ONE:
+        if row["subject_key"] is None or row["attribute_key"] is None:
+            return
+        same = held.where(
+            assertion.c.cardinality == literal(Cardinality.ONE.value, literal_execute=True),
+            assertion.c.subject_key == row["subject_key"],
+            assertion.c.attribute_key == row["attribute_key"],
+        )
+        why = "is a current version of a single-valued attribute, of which memory {} is current here"
+    else:
+        many = or_(assertion.c.cardinality.is_(None), assertion.c.cardinality != Cardinality.ONE)
+        same = held.where(many, assertion.c.digest == row["digest"])
+        why = "says what memory {} says here already"
+    if (current := connection.scalar(same)) is not None:
+        raise Refused(path, why.format(current) + "; retract or erase one of the two")
+
+
+def _is_told(connection: Connection, row: Mapping[str, Any]) -> bool:
+    told = select(evidence.c.number).where(
+        evidence.c.once == 1,
+        evidence.c.namespace_id == row["namespace_id"],
+        evidence.c.origin_key == row["origin_key"],
+        evidence.c.digest == row["digest"],
+        evidence.c.role == row["role"],
+    )
+    return connection.scalar(told.limit(1)) is not None
