@@ -12,7 +12,7 @@ from threadmark.app import openapi
 from threadmark.app.access import Caller, Gate, KeyRing, check_declared
 from threadmark.app.access.key_store import cursor_secret
 from threadmark.app.access.token_buckets import Buckets
-from threadmark.app.edge import Cors, Drain, Shield, Trace
+from threadmark.app.edge import Cors, Drain, HangUp, Shield, Trace
 from threadmark.app.listing.cursors import CursorSigner
 from threadmark.app.listing.parameters import learn_parameters, refuse_unknown
 from threadmark.app.operations.loop_metrics import LoopMetrics
@@ -92,6 +92,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
             *drops.ROUTES,
             *extra_routes,
         ],
+        middleware=[HangUp],
         guards=[gate.admit, refuse_unknown],
         dependencies={
             "caller": Provide(_caller, sync_to_thread=False),

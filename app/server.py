@@ -15,6 +15,8 @@ from threadmark.user_error import UserError
 if TYPE_CHECKING:
     from litestar import Litestar
 
+from threadmark.app.http1 import HttpProtocol
+
 __all__ = ["CannotListen", "Server", "listen", "url_of"]
 
 BACKLOG = 2_048
@@ -68,7 +70,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="h11",
+                http=HttpProtocol,
                 ws="none",
                 lifespan="on",
                 loop="asyncio",

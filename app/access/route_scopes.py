@@ -13,10 +13,21 @@ from litestar.routes import HTTPRoute
 
 from threadmark.app.access.scopes import Scope
 
-__all__ = ["PUBLIC", "UndeclaredRoute", "check_declared", "is_automatic", "needs", "scope_needed"]
+__all__ = [
+    "ENDS_WITH_CLIENT",
+    "PUBLIC",
+    "UndeclaredRoute",
+    "check_declared",
+    "ends_with_client",
+    "is_automatic",
+    "needs",
+    "scope_needed",
+]
 
 _OPT = "needs"
-
+_ENDS = "ends_with_client"
+#: What the `opt` of a route adds that writes, and may be cancelled all the same when its client has gone.
+ENDS_WITH_CLIENT: dict[str, Any] = {_ENDS: True}
 
 #: The `opt` of a route that everybody may call.
 PUBLIC: dict[str, Any] = {_OPT: None}
@@ -40,6 +51,11 @@ def scope_needed(handler: BaseRouteHandler) -> Scope | None:
         raise UndeclaredRoute([str(handler)])
     scope: Scope | None = handler.opt[_OPT]
     return scope
+
+
+def ends_with_client(handler: BaseRouteHandler) -> bool:
+    """Whether a request may be cancelled when its client has gone: a read, or a route that says so."""
+    return handler.opt.get(_OPT) is Scope.READ or bool(handler.opt.get(_ENDS))
 
 
 def is_automatic(handler: BaseRouteHandler) -> bool:

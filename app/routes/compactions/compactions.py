@@ -9,6 +9,7 @@ from litestar.params import FromPath, JSONBody
 from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.access.route_scopes import ENDS_WITH_CLIENT
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.requests import dependencies
@@ -71,7 +72,9 @@ class LedgersVerified(Struct):
     items: list[LedgerVerified]
 
 
-@post("/threads/{thread_id:str}/compactions", opt=needs(Scope.RUN), status_code=200, responses=ORDERED)
+@post(
+    "/threads/{thread_id:str}/compactions", opt=needs(Scope.RUN) | ENDS_WITH_CLIENT, status_code=200, responses=ORDERED
+)
 async def compact_thread(
     thread_id: FromPath[str],
     caller: dependencies.Caller,
