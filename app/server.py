@@ -15,7 +15,7 @@ from threadmark.user_error import UserError
 if TYPE_CHECKING:
     from litestar import Litestar
 
-from threadmark.app.http1 import HttpProtocol
+from threadmark.app.edge.http1 import HttpProtocol
 
 __all__ = ["CannotListen", "Server", "listen", "url_of"]
 

@@ -14,7 +14,7 @@ from litestar.params import JSONBody
 from tests.support.live import Live, serve_live
 from threadmark.app.access import Scope, needs
 from threadmark.app.edge.shield import SECURITY_HEADERS
-from threadmark.app.http1 import HttpProtocol
+from threadmark.app.edge.http1 import HttpProtocol
 
 LONG_S = 30.0
 
