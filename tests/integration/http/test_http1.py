@@ -13,8 +13,8 @@ from litestar.params import JSONBody
 
 from tests.support.live import Live, serve_live
 from threadmark.app.access import Scope, needs
-from threadmark.app.edge.shield import SECURITY_HEADERS
 from threadmark.app.edge.http1 import HttpProtocol
+from threadmark.app.edge.shield import SECURITY_HEADERS
 
 LONG_S = 30.0
 
