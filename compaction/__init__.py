@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from threadmark.compaction.input.transcript import source_entry, view_messages
     from threadmark.compaction.ledger import (
         GENESIS,
+        UNIT_CLASSES,
         History,
         Ledger,
         LedgerDamaged,
@@ -135,6 +136,7 @@ __all__ = [
     "PROMOTE",
     "PROMPT_VERSION",
     "SECTIONS",
+    "UNIT_CLASSES",
     "WHOLE_VIEW",
     "Aborted",
     "Analyses",

@@ -22,6 +22,7 @@ from threadmark.app.access.key import NoSuchKey
 from threadmark.app.listing.cursors import BadCursor
 from threadmark.app.listing.parameters import UnknownParameter
 from threadmark.app.requests import strict_json
+from threadmark.app.requests.allowed_values import with_allowed_values
 from threadmark.app.requests.idempotency import BadIdempotencyKey
 from threadmark.app.requests.path_ids import BadId
 from threadmark.app.requests.problem import MEDIA_TYPE, Problem
@@ -149,12 +150,12 @@ def refusal_of(error: Exception) -> Refusal | None:
     return next((REFUSALS[kind] for kind in type(error).__mro__ if kind in REFUSALS), None)
 
 
-def problem_of(error: Exception) -> Problem:
-    """What the client is told of the error."""
+def problem_of(error: Exception, declared: Mapping[str, Any] | None = None) -> Problem:
+    """What the client is told of the error; `declared` are the types of the route's parameters by name."""
     if (refusal := refusal_of(error)) is not None:
         return _refused(error, refusal)
     if isinstance(error, ValidationException):
-        return _invalid(error)
+        return _invalid(error, declared or {})
     if isinstance(error, HTTPException) and error.status_code < _INTERNAL_ERROR:
         return Problem(
             status=error.status_code,
@@ -170,11 +171,19 @@ def problem_of(error: Exception) -> Problem:
 
 
 def _answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[bytes]:
-    problem = problem_of(error)
+    problem = problem_of(error, _declared_by(request))
     if problem.status >= _INTERNAL_ERROR:
         _LOG.error("a request failed", extra=facts_of(request.scope), exc_info=error)
     body = problem.body(request_id_of(request.scope))
     return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=dict(problem.headers))
+
+
+def _declared_by(request: "Request[Any, Any, Any]") -> Mapping[str, Any]:
+    """The types of the route's parameters, by name; nothing where no route was found."""
+    if "route_handler" not in request.scope:
+        return {}
+    handler = request.scope["route_handler"]
+    return {name: field.annotation for name, field in handler.parsed_fn_signature.parameters.items()}
 
 
 def _refused(error: Exception, refusal: Refusal) -> Problem:
@@ -208,13 +217,18 @@ def _headers_of(error: Exception, refusal: Refusal) -> Mapping[str, str]:
     return {} if wait_s is None else {"retry-after": str(max(1, ceil(wait_s)))}
 
 
-def _invalid(error: ValidationException) -> Problem:
+def _invalid(error: ValidationException, declared: Mapping[str, Any]) -> Problem:
     """Parameters of the path, the query and the headers, as the framework checks them."""
     found = [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
     if missing := _MISSING.match(error.detail):
         found = [{"key": missing[1], "message": "is required"}]
     if any(each.get("key") == "data" and each.get("message") == "'data'" for each in found):
         return Problem(status=422, code="invalid_body", detail="$: a JSON body is required", extra={"path": "$"})
-    said = "; ".join(f"{each.get('key', 'request')}: {each.get('message', 'is invalid')}" for each in found)
+    said = "; ".join(f"{each.get('key', 'request')}: {_why(each, declared)}" for each in found)
     extra = {"path": str(found[0]["key"])} if found and "key" in found[0] else {}
     return Problem(status=422, code="invalid_parameter", detail=said or "the request is invalid", extra=extra)
+
+
+def _why(found: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
+    why, key = str(found.get("message", "is invalid")), found.get("key")
+    return with_allowed_values(why, declared[key]) if key in declared else why

@@ -12,6 +12,7 @@ from litestar.types.empty import Empty
 
 from threadmark.app.access.key import Caller
 from threadmark.app.pools import BODIES, BODY_BYTES_MIN
+from threadmark.app.requests.allowed_values import with_allowed_values
 from threadmark.app.requests.strict_json import parse
 
 __all__ = ["ApiRequest", "BodyRefused", "ClientGone", "NotJson"]
@@ -77,7 +78,7 @@ class ApiRequest(Request[Caller, None, State]):
             # Strict: the framework itself would take "5" for 5 and "true" for true.
             return msgspec.convert(value, declared.annotation, strict=True)
         except msgspec.ValidationError as error:
-            raise _refusal(error) from error
+            raise _refusal(error, declared.annotation) from error
 
     @property
     def caller(self) -> Caller:
@@ -90,6 +91,7 @@ async def _beside(body: bytes, work: Callable[[], Any]) -> Any:
     return work() if len(body) < BODY_BYTES_MIN else await BODIES.run(work)
 
 
-def _refusal(error: msgspec.ValidationError) -> BodyRefused:
+def _refusal(error: msgspec.ValidationError, declared: Any) -> BodyRefused:
     why, _, place = str(error).partition(" - at `")
-    return BodyRefused(place.rstrip("`") or "$", why)
+    path = place.rstrip("`") or "$"
+    return BodyRefused(path, with_allowed_values(why, declared, path))

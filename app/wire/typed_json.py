@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from threadmark.app.requests.allowed_values import with_allowed_values
 from threadmark.app.requests.request import BodyRefused
 
 __all__ = ["read_as"]
@@ -17,4 +18,5 @@ def read_as(kind: type[T], value: Any, path: str) -> T:
         return msgspec.convert(value, kind, strict=True)
     except msgspec.ValidationError as error:
         why, _, place = str(error).partition(" - at `$")
-        raise BodyRefused(path + place.rstrip("`"), why) from error
+        inside = place.rstrip("`")
+        raise BodyRefused(path + inside, with_allowed_values(why, kind, f"${inside}")) from error

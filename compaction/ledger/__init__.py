@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         judge_critical,
         totals_of,
     )
+    from threadmark.compaction.ledger.collect import UNIT_CLASSES
     from threadmark.compaction.ledger.evidence import Passage
     from threadmark.compaction.ledger.recheck import recheck_rows
     from threadmark.compaction.ledger.rows import Place, Row, RowKey, Source
@@ -30,6 +31,7 @@ else:
 __all__ = [
     "GENESIS",
     "KEPT",
+    "UNIT_CLASSES",
     "Account",
     "AccountUnbalanced",
     "History",

@@ -4,12 +4,25 @@ from collections.abc import Iterable
 
 import msgspec
 
+from threadmark.compaction.atoms.atom import AtomClass
+from threadmark.compaction.clauses.clause import ClauseClass
 from threadmark.compaction.input.analysis import Analyses, PartAnalysis
 from threadmark.compaction.input.source import PartKind, Role, SourceEntry, Trust
 from threadmark.compaction.ledger.rows import RowKey, Source
 from threadmark.compaction.ledger.terms import UnitKind
 
-__all__ = ["Unit", "collect_units"]
+__all__ = ["UNIT_CLASSES", "Unit", "collect_units"]
+
+_TOOL_OUTPUT = "tool_output"
+#: Every class that a unit may have: of clauses, of atoms, of parts, and the roles of whole messages.
+UNIT_CLASSES: tuple[str, ...] = (
+    *(each.value for each in ClauseClass),
+    *(each.value for each in AtomClass),
+    _TOOL_OUTPUT,
+    PartKind.MEDIA.value,
+    PartKind.OPAQUE.value,
+    *(each.value for each in Role),
+)
 
 _new_tuple = tuple.__new__  # half the cost of calling a NamedTuple
 
@@ -106,7 +119,7 @@ def _add_parts(units: dict[RowKey, Unit], entry: SourceEntry) -> None:
     for number, part in enumerate(entry.parts):
         if part.kind is PartKind.TEXT and entry.role is not Role.TOOL:
             continue
-        cls = "tool_output" if part.kind is PartKind.TEXT else part.kind.value
+        cls = _TOOL_OUTPUT if part.kind is PartKind.TEXT else part.kind.value
         key = RowKey(UnitKind.PART, cls, f"{entry.seq}.{entry.message}.{number}")
         text = part.text if part.kind is PartKind.TEXT else f"{part.media_type} {part.size} bytes {part.digest}".strip()
         whole = Source(entry.seq, entry.message, number, 0, len(part.text))

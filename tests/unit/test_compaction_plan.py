@@ -80,6 +80,9 @@ def test_the_tail_begins_with_the_first_message_of_its_first_turn() -> None:
     assert covered(3) is RefusalReason.NOTHING_TO_COVER
     assert covered(4) is RefusalReason.NOTHING_TO_COVER
 
+    entries = [ai(1, "welcome", tokens=500), human(2, "one", tokens=20), ai(3, "first", tokens=20)]
+    assert covered(1) == (1,)
+
 
 def with_outputs(one: int, other: int) -> list[SourceEntry]:
     """A turn with two tool outputs of so many tokens, and a turn that stays; 100 tokens beside the outputs."""

@@ -9,11 +9,12 @@ from msgspec import Struct
 from threadmark.app.access import Scope, needs
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
+from threadmark.app.listing.repeated_parameters import names_of
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of
 from threadmark.app.wire.compactions.drop_schema import ShownDrop, ShownFound, ShownOrigin
-from threadmark.compaction import DropFilter, DropQuery, FoundDrop, Status
+from threadmark.compaction import UNIT_CLASSES, DropFilter, DropQuery, FoundDrop, Reason, Status
 from threadmark.state import new_id
 
 __all__ = ["ROUTES", "DropPage", "Found"]
@@ -21,6 +22,7 @@ __all__ = ["ROUTES", "DropPage", "Found"]
 FOUND_COUNT, FOUND_TOKENS, FOUND_TOKENS_MAX = 20, 4_000, 100_000
 SEQ_MAX = 2**53 - 1
 EVERY = "any"
+DROP_REASONS = tuple(each.value for each in Reason)
 
 StatusName = Literal[
     "kept_verbatim",
@@ -42,9 +44,11 @@ Units = Annotated[
     list[Literal["message", "part", "clause", "atom"]] | None, QueryParameter(name="unit", description="Only such.")
 ]
 Classes = Annotated[
-    list[str] | None, QueryParameter(name="class", description="`constraint`, `money`, `date`, `path`, …")
+    list[str] | None, QueryParameter(name="class", description=f"Only such: {', '.join(UNIT_CLASSES)}.")
 ]
-Reasons = Annotated[list[str] | None, QueryParameter(name="reason", description="`summariser_omitted`, …")]
+Reasons = Annotated[
+    list[str] | None, QueryParameter(name="reason", description=f"Only such: {', '.join(DROP_REASONS)}.")
+]
 Roles = Annotated[
     list[Literal["system", "human", "ai", "tool"]] | None, QueryParameter(name="role", description="Who said it.")
 ]
@@ -97,8 +101,8 @@ async def list_drops(
     chosen = DropFilter(
         statuses=_statuses(status, DropFilter().statuses),
         units=tuple(unit or ()),
-        classes=tuple(classes or ()),
-        reasons=tuple(reason or ()),
+        classes=tuple(names_of("class", classes, UNIT_CLASSES)),
+        reasons=tuple(names_of("reason", reason, DROP_REASONS)),
         roles=tuple(role or ()),
         critical=critical,
         text=words,
@@ -175,7 +179,7 @@ def _asked(
     gone = DropQuery().statuses
     return DropQuery(
         text=question,
-        classes=tuple(classes or ()),
+        classes=tuple(names_of("class", classes, UNIT_CLASSES)),
         statuses=[Status(each) for each in _statuses(status, tuple(gone)) or list(Status)],
         from_seq=from_seq,
         to_seq=to_seq,

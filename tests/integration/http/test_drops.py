@@ -93,3 +93,24 @@ async def test_a_drop_is_shown_in_its_place(api: Api, admin: str, made: dict[str
     says_it = [each for each in origin["messages"] if each["says_it"]]
     assert all(FACTS[3] in each["text"] or "INV-000412" in each["text"] for each in says_it)
     assert len(origin["messages"]) > len(says_it)
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "allowed"),
+    [
+        ({"class": "moeny"}, "class", "money"),
+        ({"class": ["money", "nothing"]}, "class", "constraint"),
+        ({"status": "gone"}, "status", "dropped"),
+    ],
+)
+async def test_what_no_drop_can_be_is_refused_with_what_it_can_be(
+    api: Api, admin: str, made: dict[str, Any], query: dict[str, Any], path: str, allowed: str
+) -> None:
+    """An unknown class or status would otherwise look like a thread that lost nothing."""
+    for where in (f"/threads/{made['thread_id']}/drops", f"/compactions/{made['compaction_id']}/drops", "/drops"):
+        asked = query | ({"q": "x"} if where == "/drops" else {})
+        refused = await api.call("GET", where, admin, params=asked)
+
+        assert refused.status_code == 422
+        assert refused.json()["path"] == path
+        assert allowed in refused.json()["detail"]
