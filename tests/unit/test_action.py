@@ -185,6 +185,7 @@ def test_the_question_to_memory_is_as_long_as_memory_takes(said: str, question: 
 
     assert isinstance(action, Recall)
     assert action.question == question
+    assert action.step_key == "recall-1"
 
 
 def test_memory_takes_the_longest_question_that_a_turn_asks() -> None:
