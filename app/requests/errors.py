@@ -180,9 +180,9 @@ def _answer(request: "Request[Any, Any, Any]", error: Exception) -> Response[byt
 
 def _declared_by(request: "Request[Any, Any, Any]") -> Mapping[str, Any]:
     """The types of the route's parameters, by name; nothing where no route was found."""
-    if "route_handler" not in request.scope:
+    handler: Any = request.scope.get("route_handler")
+    if handler is None:
         return {}
-    handler = request.scope["route_handler"]
     return {name: field.annotation for name, field in handler.parsed_fn_signature.parameters.items()}
 
 
@@ -230,5 +230,5 @@ def _invalid(error: ValidationException, declared: Mapping[str, Any]) -> Problem
 
 
 def _why(found: Mapping[str, Any], declared: Mapping[str, Any]) -> str:
-    why, key = str(found.get("message", "is invalid")), found.get("key")
+    why, key = str(found.get("message", "is invalid")), str(found.get("key"))
     return with_allowed_values(why, declared[key]) if key in declared else why
