@@ -15,10 +15,10 @@ from threadmark.user_error import UserError
 if TYPE_CHECKING:
     from litestar import Litestar
 
-from threadmark.app.edge.http1 import HttpProtocol
-
 __all__ = ["CannotListen", "Server", "listen", "url_of"]
 
+#: By its name: a worker's health port listens too, and needs nothing of the API.
+_HTTP_PROTOCOL = "threadmark.app.edge.http1:HttpProtocol"
 BACKLOG = 2_048
 #: Requests that have not ended this long after the stop was asked for are cancelled. Whole seconds.
 GRACE_S = 3
@@ -70,7 +70,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http=HttpProtocol,
+                http=_HTTP_PROTOCOL,
                 ws="none",
                 lifespan="on",
                 loop="asyncio",

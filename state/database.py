@@ -62,6 +62,7 @@ class Database:
         self._upkeep = Pool("threadmark-upkeep", 1)
         self._local = threading.local()
         self._opened: set[Connection] = set()
+        self._is_closed = False
         self.read_count = 0
         self._is_reading_in_vain = False
 
@@ -166,7 +167,10 @@ class Database:
             writer.hurry()
 
     async def close(self) -> None:
-        """Commit what is queued and close every connection."""
+        """Commit what is queued and close every connection. Closing again changes nothing."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         for writer in self._writers:
             await writer.close()
         await self._upkeep.run(self._readers.shutdown)

@@ -109,10 +109,12 @@ def memory_database(settings: Settings) -> Iterator[Finding]:
 def parked_calls(settings: Settings, registry: Registry) -> Iterator[Finding]:
     """Whether the calls that wait for a person can still be made by the agents."""
     url = make_url(settings.state_database_url)
-    if (url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()) or gaps(settings):
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
         return
     engine = state.open_engine(settings.state_database_url, write=False, limits=settings.limits)
     try:
+        if gaps(settings):
+            return
         with engine.connect() as connection:
             asked = state.list_open_waits(connection, count_max=OPEN_COUNT_MAX)
     except SQLAlchemyError:

@@ -94,6 +94,11 @@ def _check_cell(table: Table, name: str, value: Any, path: str) -> None:
         raise Refused(path, f"is not of type {wanted.__name__}")
     if isinstance(value, str) and "\0" in value:
         raise Refused(path, "holds a bare NUL")
+    if isinstance(value, int):
+        # Not the range of a client's values: an instant in microseconds, such as the end of time, lies beyond it.
+        if not -(2**63) <= value < 2**63:
+            raise Refused(path, "is an integer beyond 64 bits")
+        return
     check_json(value, path)
 
 

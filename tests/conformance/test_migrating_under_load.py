@@ -47,7 +47,7 @@ def look_for_work(connection: Connection) -> list[Any]:
     """What a claim locks while it looks. The claim itself names columns that the older of the two schemas does not have
     yet: a process whose schema is behind its code does not start.
     """
-    wanted = {"routes": list(ROUTES), "count_max": 100}
+    wanted = {"routes": list(ROUTES), "count_max": 100, "with_suspects": True}
     looks = (claim_statements.ORPHANS, claim_statements.DUE)
     return [row for look in looks for row in look.all(connection, wanted)]
 

@@ -139,7 +139,7 @@ async def test_erased_words_end_what_was_kept(store: Store) -> None:
     of = await a_thread(store)
     assert SECRET in repr((await keep(store, of)).state)
 
-    await store.write(partial(erase_in_thread, thread=of.number, rewrite=Erased(texts=[SECRET])))
+    await store.write(partial(erase_in_thread, thread=of.number, rewrite=Erased(texts=[SECRET], whole=True)))
 
     folded = await store.journal.fold(await store.seen(of))
     assert SECRET not in str([message.content for message in folded.state.messages])

@@ -94,7 +94,7 @@ async def test_a_replacement_does_not_lengthen_a_life(api: Api, admin: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("wish", "path"),
+    ("spec", "path"),
     [
         ({"label": ""}, "$.label"),
         ({"label": "x" * 201}, "$.label"),

@@ -60,7 +60,7 @@ async def test_an_id_of_ones_own_is_taken_once(api: Api, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "spec",
     [{"ttl": 5}, {"supersteps": []}, {"if_exists": "replace"}, {"metadata": []}, {"metadata": "x"}, {"tenant_id": "b"}],
 )
 async def test_what_is_not_honoured_is_refused(api: Api, key: str, spec: dict[str, Any]) -> None:
