@@ -115,7 +115,7 @@ async def test_erased_words_go_with_the_fold(compacting: Compacting) -> None:
     assert "XYZZY-123" in await reading.kept()
     seen = await compacting.seen()
     await compacting.service.erase(TENANT, "thread-1", [seq])
-    erased = Erased(texts=["XYZZY-123"], seqs=[seq])
+    erased = Erased(texts=["XYZZY-123"], whole=True)
     await compacting.store.write(partial(erase_in_thread, thread=seen.number, rewrite=erased))
     assert await reading.kept() == ""
     assert "XYZZY-123" not in str([entry.text() for entry in (await reading.look()).entries])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from threadmark.workers import tokens
 
-PACKED = resources.files("workers") / "vocabulary" / "o200k_base.tiktoken.gz"
+PACKED = resources.files("threadmark.workers") / "vocabulary" / "o200k_base.tiktoken.gz"
 RANKS_URL = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
 
 
