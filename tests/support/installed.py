@@ -4,6 +4,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 from tests.architecture.sources import ROOT
@@ -25,10 +26,14 @@ def build_wheel(folder: Path) -> Path:
 
 
 def install(folder: Path) -> Path:
-    """Build the wheel and unpack it, without its dependencies, into a folder for PYTHONPATH."""
+    """Build the wheel and install it, without its dependencies, into a folder for PYTHONPATH."""
     site = folder / "site"
     wheel = build_wheel(folder)
-    put = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel)]
+    # The environment of the tests has no pip when uv made it; a fresh one has the pip that Python ships.
+    with_pip = folder / "pip"
+    venv.create(with_pip, with_pip=True)
+    pip = [str(with_pip / "bin" / "python"), "-m", "pip", "--python", sys.executable]
+    put = [*pip, "install", "-q", "--no-deps", "--no-index", "--target", str(site), str(wheel)]
     subprocess.run(put, check=True, capture_output=True)
     return site
 
