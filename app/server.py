@@ -92,6 +92,11 @@ class Server(uvicorn.Server):
         if self.started:
             self._on_ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, answer what still comes over those that are open, and close them."""
+        self.server_state.default_headers.append((b"connection", b"close"))
+        await super().shutdown(sockets)
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Stop at a signal, and swallow it: raising it again, as uvicorn does, would end the process uncleanly."""

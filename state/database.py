@@ -16,7 +16,7 @@ from threadmark.state.append.append_batch import OVERTAKEN, Append, Appended, Ou
 from threadmark.state.engine import is_sqlite, normal_url, open_engine
 from threadmark.state.errors import DatabaseAway, Overtaken
 from threadmark.state.outage import away, is_away, is_passing
-from threadmark.state.pools import Pool, check_wanted, interrupted_by
+from threadmark.state.pools import Abandoned, Pool, check_wanted, interrupted_by
 from threadmark.state.writer import Writer
 
 __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
@@ -217,14 +217,21 @@ class Database:
                 result = query(connection)
                 transaction.rollback()
             self._is_reading_in_vain = False
-        except DBAPIError as error:
+        except (Abandoned, DBAPIError) as error:
             if is_away(error):
                 self._is_reading_in_vain = True
-                if connection is not None:
-                    connection.close()
-                    self._opened.discard(connection)
+            if connection is not None and (is_away(error) or _is_stopped(error)):
+                if not is_away(error):
+                    # SQLite goes on stopping all that begins, a ROLLBACK too, until the stopped statement is closed.
+                    connection.invalidate()
+                connection.close()
+                self._opened.discard(connection)
             raise
         return result
+
+
+def _is_stopped(error: BaseException) -> bool:
+    return isinstance(error, Abandoned) or condition_of(error) is Condition.QUERY_CANCELLED
 
 
 def _interrupt(connection: Connection) -> None:

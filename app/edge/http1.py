@@ -44,6 +44,8 @@ class HttpProtocol(H11Protocol):
     body_s, bytes_per_s = 60.0, 16 * 1024
     #: How often a connection that waits is looked at.
     tick_s = 1.0
+    #: So long after the stop a request that was on its way over an idle connection is still served.
+    linger_s = 0.5
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -80,6 +82,27 @@ class HttpProtocol(H11Protocol):
         """Go on with the next request; a half of it may have arrived already."""
         super().on_response_complete()
         self._watch()
+
+    def shutdown(self) -> None:
+        """Close at the server's stop: after the answer that is under way, else after a while for a request to arrive.
+
+        An idle connection that is closed at once loses the request that its client is just sending, and a client
+        cannot know whether it was done. What arrives until then is answered with `Connection: close`.
+        """
+        if self._is_idle:
+            self.loop.call_later(self.linger_s, self._close_idle)
+        else:
+            if self.cycle is not None:
+                self.cycle.default_headers = self.server_state.default_headers
+            super().shutdown()
+
+    @property
+    def _is_idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _close_idle(self) -> None:
+        if self._is_idle and not self.transport.is_closing():
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request."""

@@ -12,6 +12,7 @@ from litestar import get, post
 from litestar.params import JSONBody
 
 from tests.support.live import Live, serve_live
+from tests.support.waiting import wait_until
 from threadmark.app.access import Scope, needs
 from threadmark.app.edge.http1 import HttpProtocol
 from threadmark.app.edge.shield import SECURITY_HEADERS
@@ -187,3 +188,22 @@ async def test_a_body_in_pieces_reaches_a_read(live: Live, handler: Handler) -> 
         async with asyncio.timeout(LONG_S):
             await handler.begun.wait()
         writer.close()
+
+
+async def test_a_request_that_meets_the_stop_is_answered(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a connection that was idle: its client cannot know of the stop, nor repeat a POST that got no answer."""
+    monkeypatch.setattr(HttpProtocol, "linger_s", 2.5)
+    reader, writer = await _connect(live)
+    asked = b"GET /ok HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    writer.write(asked)
+    async with asyncio.timeout(LONG_S):
+        first = await reader.readuntil(b"}")
+
+        live.server.stop()
+        await wait_until(lambda: not live.server.servers[0].is_serving(), description="the server to stop listening")
+        writer.write(asked)
+        second = await reader.read()
+    writer.close()
+
+    answers = [(each.partition(b"\r\n")[0], b"connection: close" in each) for each in (first, second)]
+    assert answers == [(b"HTTP/1.1 200 OK", False), (b"HTTP/1.1 200 OK", True)]
