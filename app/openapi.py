@@ -25,12 +25,14 @@ _PROBLEM = {
         "code": {"type": "string", "description": "A word for programs."},
         "request_id": {"type": "string", "description": "The id of the request in the server's log."},
         "path": {"type": "string", "description": "The place in the body, or the parameter."},
+        "bound": {"type": "string", "description": "The bound that is reached."},
     },
 }
 _EVERYWHERE = {
     "400": "The request is malformed: its host, its cursor, its JSON.",
     "422": "The request is well-formed and cannot be honoured; `path` names the place.",
-    "429": "Too many requests with this key, or too many wrong keys from this source; see `Retry-After`.",
+    "429": "Too many requests with this key, too many wrong keys from this source, or as much of something as may be "
+    "at once (`bound` names it); see `Retry-After`.",
     "500": "The server failed.",
 }
 _WITH_KEY = {

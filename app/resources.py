@@ -8,6 +8,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
+from threadmark.app.access.places import Place, Places
 from threadmark.app.operations.fleet_metrics import FleetMetrics
 from threadmark.app.operations.readiness import Readiness
 from threadmark.app.runs.keyed_lock import KeyedLock
@@ -32,6 +33,7 @@ class Resources:
         fleet_metrics: What `/metrics` last read of the fleet.
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
+        compactions: The places of those who wait for a compaction.
         lanes: Where those wait who want to tell a thread something.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
@@ -45,6 +47,10 @@ class Resources:
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))
 
+    compactions: Places = field(
+        default_factory=lambda: Places("compactions_per_tenant", "compactions_per_process", retry_after_s=5.0)
+    )
+
     @property
     def settings(self) -> Settings:
         """As read at the start."""
@@ -54,6 +60,13 @@ class Resources:
     def database(self) -> Database:
         """The state database; API keys live there too."""
         return self.wired.database
+
+    def take_compaction(self, tenant_id: str) -> Place:
+        """A place for a compaction that a request waits for. Raises BoundReached."""
+        bounds = self.settings.bounds
+        return self.compactions.take(
+            tenant_id, count_max=bounds.compactions_per_tenant, whole_count_max=bounds.compactions_per_process
+        )
 
     def now(self) -> datetime:
         """The present, an aware UTC instant."""

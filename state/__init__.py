@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from threadmark.state.errors import (
         AlreadyAnswered,
         AskedByAnother,
+        BoundReached,
         CallOutdated,
         Conflict,
         DatabaseAway,
@@ -187,6 +188,7 @@ __all__ = [
     "AskedByAnother",
     "AskedWait",
     "Attempt",
+    "BoundReached",
     "Call",
     "CallOutdated",
     "CancelAction",

@@ -11,6 +11,7 @@ StateError
 │   ├── AskedByAnother
 │   └── NotInDoubt
 ├── Refused             the request can never be honoured as it stands
+├── BoundReached        as much of something is going on as may at once
 ├── KeyReused           an idempotency key came back with another request
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
@@ -29,6 +30,7 @@ from threadmark.db import Condition
 __all__ = [
     "AlreadyAnswered",
     "AskedByAnother",
+    "BoundReached",
     "Conflict",
     "DatabaseAway",
     "DatabaseClosed",
@@ -141,6 +143,22 @@ class NotInDoubt(Conflict):
 
 class Refused(StateError):
     """The request can never be honoured as it stands; the sentence says what to change."""
+
+
+class BoundReached(StateError):
+    """As much of something is going on, waits or is open as may at once; nothing was done.
+
+    Attributes:
+        bound: The name of the bound: that of the setting, without its prefix and suffix.
+        count_max: How much may be.
+        retry_after_s: When it is worth asking again.
+    """
+
+    def __init__(self, bound: str, count_max: int, retry_after_s: float) -> None:
+        super().__init__(f"the bound {bound} is reached: {count_max} at once; try again when there are fewer")
+        self.bound = bound
+        self.count_max = count_max
+        self.retry_after_s = retry_after_s
 
 
 class KeyReused(StateError):

@@ -34,6 +34,7 @@ from threadmark.db import Condition
 from threadmark.state import (
     AlreadyAnswered,
     AskedByAnother,
+    BoundReached,
     CallOutdated,
     Conflict,
     DatabaseAway,
@@ -99,6 +100,7 @@ REFUSALS: dict[type[Exception], Refusal] = {
     CallOutdated: Refusal(409, "call_outdated"),
     NotInDoubt: Refusal(409, "not_in_doubt"),
     Conflict: Refusal(409, "conflict"),
+    BoundReached: Refusal(429, "bound_reached"),
     Refused: Refusal(422, "refused"),
     ValueRefused: Refusal(422, "value_refused"),
     KeyReused: Refusal(422, "idempotency_key_reused"),
@@ -187,12 +189,12 @@ def _declared_by(request: "Request[Any, Any, Any]") -> Mapping[str, Any]:
 
 
 def _refused(error: Exception, refusal: Refusal) -> Problem:
-    path = getattr(error, "path", None)
+    members = {name: getattr(error, name, None) for name in ("path", "bound")}
     return Problem(
         status=refusal.status,
         code=_code_of(error, refusal),
         detail=str(error),
-        extra={} if path is None else {"path": path},
+        extra={name: member for name, member in members.items() if member is not None},
         headers=_headers_of(error, refusal),
     )
 

@@ -15,7 +15,7 @@ from threadmark.app.requests.request import BodyRefused
 from threadmark.app.requests.request_key import RequestKey
 from threadmark.app.resources import Resources
 from threadmark.app.wire.compactions.compaction_schema import NewCompaction, PolicyBody, ShownCompaction, policy_of
-from threadmark.compaction import Compaction, CompactionService, Policy, SummariserKind, named_policy
+from threadmark.compaction import Compaction, CompactionService, Order, Policy, SummariserKind, named_policy
 from threadmark.state import NotFound, served_routes
 from threadmark.state.tasks.tasks import find_named
 from threadmark.state.threads.thread_numbers import thread_numbers_of
@@ -73,7 +73,7 @@ async def compact(
 ) -> Response[bytes]:
     """What came of the wish: 202 while the compaction is open, 200 once it is over, or for a dry run.
 
-    Raises NotFound, KeyReused, BodyRefused.
+    Raises NotFound, KeyReused, BodyRefused, BoundReached.
     """
     # A key of this route's own: the same Idempotency-Key may stand for another request on another route.
     name = f"http:{secrets.token_hex(16) if key is None else key.key}"
@@ -87,12 +87,20 @@ async def compact(
         policy = await resources.database.read(partial(policy_asked_for, tenant_id=caller.tenant_id, asked=spec.policy))
         check_money(resources, spec.summariser, {"$.policy.cost_max": policy.cost_picos_max})
         order = spec.order(name, f"key:{caller.key_id}", policy)
-        if spec.dry_run:
-            summariser = summariser_of(resources.wired.services, order.summariser)
-            preview = await service_of(resources).compactions.preview(
-                caller.tenant_id, thread_id, order, summariser, resources.wired.services.price
-            )
-            return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
+        if not (spec.dry_run or spec.wait):
+            return await ordered(order)
+        # Taken before it is ordered: what is refused is not done in the background after all.
+        with resources.take_compaction(caller.tenant_id):
+            return await previewed(order) if spec.dry_run else await ordered(order)
+
+    async def previewed(order: Order) -> tuple[int, bytes]:
+        summariser = summariser_of(resources.wired.services, order.summariser)
+        preview = await service_of(resources).compactions.preview(
+            caller.tenant_id, thread_id, order, summariser, resources.wired.services.price
+        )
+        return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
+
+    async def ordered(order: Order) -> tuple[int, bytes]:
         done, _ = await order_compaction(resources.wired.services, caller.tenant_id, thread_id, order)
         if spec.wait:
             done = await _until_over(resources, done)

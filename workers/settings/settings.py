@@ -7,9 +7,11 @@ example. The variables themselves are listed in `setting_variables.py`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from threadmark.compaction import Price
 from threadmark.db import Limits
+from threadmark.workers.settings.bound_variables import BOUND, Bounds
 from threadmark.workers.settings.database_variables import LIMIT
 from threadmark.workers.settings.values import Network, shown_url
 from threadmark.workers.settings.variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
@@ -54,6 +56,7 @@ class Settings:
     allowed_origins: tuple[str, ...]
     otlp_traces_url: str | None = field(repr=False)
     log_level: str
+    bounds: Bounds
     limits: Limits
 
     @property
@@ -70,14 +73,19 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
         """The settings of `environment`; an empty value counts as none. Raises SettingsRefused."""
         values = {variable.field: variable.read(environment) for variable in VARIABLES}
-        limits = [field for field in values if field.startswith(LIMIT)]
-        values["limits"] = Limits(**{field.removeprefix(LIMIT): values.pop(field) for field in limits})
+        values["limits"] = Limits(**_taken_from(values, LIMIT))
+        values["bounds"] = Bounds(**_taken_from(values, BOUND))
         data_dir = values["data_dir"]
         for store in ("state", "memory"):
             values[f"{store}_database_url"] = values[f"{store}_database_url"] or f"sqlite:///{data_dir / store}.db"
         settings = cls(**values)
         _check_relations(settings)
         return settings
+
+
+def _taken_from(values: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Those whose names begin with the prefix, by the rest of their names; they are in `values` no longer."""
+    return {name.removeprefix(prefix): values.pop(name) for name in list(values) if name.startswith(prefix)}
 
 
 def _check_relations(settings: Settings) -> None:

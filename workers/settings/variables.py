@@ -1,5 +1,6 @@
 """The environment variables: the one list of them, which `docs/settings.md` is compared with."""
 
+from threadmark.workers.settings.bound_variables import BOUND_VARIABLES
 from threadmark.workers.settings.database_variables import LIMIT_VARIABLES
 from threadmark.workers.settings.memory_variables import MEMORY_VARIABLES
 from threadmark.workers.settings.values import (
@@ -289,5 +290,6 @@ VARIABLES: tuple[Variable, ...] = (
         example="info",
         meaning="The least severe log line that is written. Every request is a line of level info.",
     ),
+    *BOUND_VARIABLES,
     *LIMIT_VARIABLES,
 )
