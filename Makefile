@@ -31,7 +31,7 @@ test: .venv/.ready-dev ## the tests
 	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" $(ARGS)
 
 quick: .venv/.ready-dev ## the tests that start no process and no server, in under two minutes
-	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" tests/unit tests/architecture tests/replay/test_golden.py $(ARGS)
+	@exec $(bin)/pytest -n auto --dist loadfile -m "not soak" tests/unit tests/architecture tests/replay/test_golden.py tests/replay/test_golden_sql.py $(ARGS)
 
 check: .venv/.ready-dev ## format, lint, strict types, import contract
 	$(bin)/ruff format --check .
