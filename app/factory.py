@@ -55,7 +55,12 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
     """The ASGI application over `resources`, which stay the caller's to close."""
     settings, monotonic = resources.settings, resources.monotonic
     ring = KeyRing(resources.database, clock=resources.now, monotonic=monotonic)
-    gate = Gate(ring, Buckets(per_s=settings.rate_per_s, burst=settings.rate_burst), monotonic=monotonic)
+    gate = Gate(
+        ring,
+        Buckets(per_s=settings.rate_per_s, burst=settings.rate_burst),
+        monotonic=monotonic,
+        answer_s=settings.answer_s,
+    )
 
     @asynccontextmanager
     async def lifespan(app: Litestar) -> AsyncIterator[None]:

@@ -9,11 +9,10 @@ from threadmark.state.pools import Pool
 __all__ = ["ANSWERS", "BODIES", "BODY_BYTES_MIN", "sliced"]
 
 T = TypeVar("T")
-LIMIT_S = 30.0
 #: Bodies that are parsed, and taken apart into what a route works with.
-BODIES = Pool("threadmark-bodies", 2, limit_s=LIMIT_S)
+BODIES = Pool("threadmark-bodies", 2, limited=True)
 #: Answers that are put into words: states, journals, values of streams.
-ANSWERS = Pool("threadmark-answers", 2, limit_s=LIMIT_S)
+ANSWERS = Pool("threadmark-answers", 2, limited=True)
 #: A body of so many bytes is parsed beside the event loop; a smaller one takes less time than the way there.
 BODY_BYTES_MIN = 32 * 1024
 

@@ -6,5 +6,5 @@ __all__ = ["COMPACTING", "RANKING"]
 
 #: Accounts, analyses, excerpts: seconds of processor time for a long thread.
 COMPACTING = Pool("threadmark-compaction", 2)
-#: The order of answers to a question about dropped units. A tenant's question has a limit, as a read has.
-RANKING = Pool("threadmark-ranking", 2, limit_s=30.0)
+#: The order of answers to a question about dropped units. It has the limit of an answer.
+RANKING = Pool("threadmark-ranking", 2, limited=True)

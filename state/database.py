@@ -1,13 +1,15 @@
 """A database: writer threads with group commit, and readers that see snapshots."""
 
 import asyncio
+import logging
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
+import psycopg
 from sqlalchemy import Connection, Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
@@ -24,12 +26,13 @@ __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
 #: Reading connections of a process with requests to answer, and of one that only moves runs.
 READER_COUNT = 4
 TURN_READER_COUNT = 2
-#: How long a request waits for one read, with its turn among other tenants' (seconds).
-READ_LIMIT_S = 30.0
+#: How long cancelling a statement of PostgreSQL may take (seconds).
+CANCEL_S = 2.0
 #: Writing connections: SQLite has one writer; on PostgreSQL what holders of threads write does not wait behind what
 #: comes from everywhere else, and their batches are as large as can be.
 WRITER_PURPOSES = (Purpose.TURN_WRITE, Purpose.WRITE)
 T = TypeVar("T")
+_LOG = logging.getLogger("threadmark.state")
 
 
 class Database:
@@ -58,7 +61,7 @@ class Database:
         self._reader_count = reader_count
         # One is kept for turns, sweeps and keys, which never wait for what tenants ask.
         reserved = 1 if reader_count > 1 else 0
-        self._readers = Pool("threadmark-reader", reader_count, reserved=reserved, limit_s=READ_LIMIT_S)
+        self._readers = Pool("threadmark-reader", reader_count, reserved=reserved, limited=True)
         self._upkeep = Pool("threadmark-upkeep", 1)
         self._local = threading.local()
         self._opened: set[Connection] = set()
@@ -133,8 +136,8 @@ class Database:
     async def read(self, query: Callable[[Connection], T]) -> T:
         """The result of `query` over one snapshot; tenants take turns (see `Pool`).
 
-        Raises DatabaseAway, or TookTooLong for a request that waited longer than READ_LIMIT_S. A caller that is
-        cancelled stops its query.
+        Raises DatabaseAway, or TookTooLong for a request that has waited for longer than it may. A caller that is
+        cancelled stops its query, on the server too.
         """
         self.read_count += 1
         if self._is_sqlite:
@@ -213,9 +216,15 @@ class Database:
             if connection is None or connection.closed:
                 connection = self._local.connection = self._read_engine.connect()
                 self._opened.add(connection)
-            with connection.begin() as transaction, interrupted_by(partial(_interrupt, connection)):
+            driver = connection.connection.dbapi_connection
+            interrupt: Callable[[], None] = (
+                cast(sqlite3.Connection, driver).interrupt if self._is_sqlite else partial(_cancel, driver)
+            )
+            with connection.begin() as transaction, interrupted_by(interrupt, blocks=not self._is_sqlite):
                 result = query(connection)
                 transaction.rollback()
+            # A cancellation that came too late may still be on its way, and would meet what comes next.
+            check_wanted()
             self._is_reading_in_vain = False
         except (Abandoned, DBAPIError) as error:
             if is_away(error):
@@ -234,7 +243,10 @@ def _is_stopped(error: BaseException) -> bool:
     return isinstance(error, Abandoned) or condition_of(error) is Condition.QUERY_CANCELLED
 
 
-def _interrupt(connection: Connection) -> None:
-    """Stop the statement that runs, from another thread. PostgreSQL's statements end by their own time-out."""
-    if connection.dialect.name == "sqlite":
-        cast(sqlite3.Connection, connection.connection.dbapi_connection).interrupt()
+def _cancel(connection: Any) -> None:
+    """Have the server stop the statement that runs on this connection. Blocks, for CANCEL_S at most."""
+    try:
+        connection.cancel_safe(timeout=CANCEL_S)
+    except psycopg.Error:
+        # A server that is not reached ends it by the statement's own time-out.
+        _LOG.debug("a statement that nobody waits for was not cancelled", exc_info=True)

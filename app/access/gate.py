@@ -52,10 +52,11 @@ class Gate:
     of a key whose id is known.
     """
 
-    def __init__(self, ring: KeyRing, rates: Buckets, *, monotonic: Callable[[], float]) -> None:
+    def __init__(self, ring: KeyRing, rates: Buckets, *, monotonic: Callable[[], float], answer_s: float) -> None:
         self._ring = ring
         self._rates = rates
         self._monotonic = monotonic
+        self._answer_s = answer_s
         self._by_source = Buckets(per_s=_FAILURES_PER_SOURCE_S, burst=FAILURES_PER_SOURCE)
         self._by_key = Buckets(per_s=_FAILURES_PER_KEY_S, burst=FAILURES_PER_KEY)
 
@@ -68,7 +69,7 @@ class Gate:
             return
         caller = await self._caller_of(connection)
         connection.scope["user"] = caller
-        act_for(caller.tenant_id, in_haste=True)
+        act_for(caller.tenant_id, limit_s=self._answer_s)
         mark_caller(connection.scope, tenant_id=caller.tenant_id, key_id=caller.key_id)
         if wait_s := self._rates.take((caller.tenant_id, caller.key_id), self._monotonic()):
             raise TooMany("requests with this key", wait_s)

@@ -17,6 +17,7 @@ from threadmark.app.resources import Resources
 from threadmark.app.wire.compactions.compaction_schema import NewCompaction, PolicyBody, ShownCompaction, policy_of
 from threadmark.compaction import Compaction, CompactionService, Order, Policy, SummariserKind, named_policy
 from threadmark.state import NotFound, served_routes
+from threadmark.state.pools import limit_each
 from threadmark.state.tasks.tasks import find_named
 from threadmark.state.threads.thread_numbers import thread_numbers_of
 from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, order_compaction, perform, summariser_of
@@ -114,6 +115,8 @@ async def compact(
 async def _until_over(resources: Resources, ordered: Compaction) -> Compaction:
     """Perform it here; where another process does, or a run holds the thread, look again until it is over."""
     loop = asyncio.get_running_loop()
+    # It waits for others, and asks again and again how far they are.
+    limit_each()
     deadline = loop.time() + WAIT_S
     if resources.wired.worker is None:
         await _ring(resources, ordered)

@@ -17,6 +17,7 @@ from litestar.types import Receive, Send
 from threadmark.app.operations.logs import mark_cut
 from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
+from threadmark.state.pools import limit_each
 
 __all__ = ["LiveResponse", "whole_or_cut"]
 
@@ -69,6 +70,8 @@ class LiveResponse(Response[None]):
         )
 
     async def _send_all(self, send: Send, receive: Receive) -> None:
+        # It comes in parts, each of which has the limit of an answer.
+        limit_each()
         sending = asyncio.create_task(_send_chunks(self._chunks, send))
         gone = asyncio.create_task(_until_gone(receive))
         dismissed = asyncio.ensure_future(self._until())

@@ -31,8 +31,8 @@ class Gate:
         self._open.set()
 
 
-async def _as(tenant: str | None, ask: Callable[[], Awaitable[None]], *, in_haste: bool = False) -> None:
-    act_for(tenant, in_haste=in_haste)
+async def _as(tenant: str | None, ask: Callable[[], Awaitable[None]], *, limit_s: float | None = None) -> None:
+    act_for(tenant, limit_s=limit_s)
     await ask()
 
 
@@ -142,12 +142,12 @@ async def test_a_statement_that_nobody_waits_for_is_interrupted() -> None:
 
 async def test_a_request_waits_no_longer_than_its_limit_and_a_task_in_the_background_does() -> None:
     """The limit is of those who are in haste; what a worker does for a tenant may take its time."""
-    pool, gate = Pool("test", 1, limit_s=0.05), Gate()
+    pool, gate = Pool("test", 1, limited=True), Gate()
     held = _begin(pool, "a", gate.work)
     await _until(lambda: gate.entered.acquire(blocking=False))
     at_leisure = _begin(pool, "b", lambda: None)
     with pytest.raises(TookTooLong):
-        await asyncio.create_task(_as("b", partial(pool.run, lambda: None), in_haste=True))
+        await asyncio.create_task(_as("b", partial(pool.run, lambda: None), limit_s=0.05))
     gate.let_go()
     await asyncio.gather(held, at_leisure)
     pool.shutdown()

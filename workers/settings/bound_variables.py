@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from threadmark.workers.settings.values import whole
+from threadmark.workers.settings.values import seconds, whole
 from threadmark.workers.settings.variable import Variable
 
 __all__ = ["BOUND", "BOUND_VARIABLES", "DEFAULT_BOUNDS", "Bounds"]
@@ -32,16 +32,30 @@ _MEANINGS = {
     "compactions_per_process": "The same of all tenants together.",
 }
 
-BOUND_VARIABLES: tuple[Variable, ...] = tuple(
+BOUND_VARIABLES: tuple[Variable, ...] = (
+    *(
+        Variable(
+            name=f"THREADMARK_{name.upper()}_MAX",
+            field=f"{BOUND}{name}",
+            default=str(getattr(DEFAULT_BOUNDS, name)),
+            shown_default=f"`{getattr(DEFAULT_BOUNDS, name)}`",
+            read_value=whole(1, _COUNT_MAX),
+            allowed=f"a whole number from 1 to {_COUNT_MAX}",
+            example=str(getattr(DEFAULT_BOUNDS, name)),
+            meaning=meaning,
+        )
+        for name, meaning in _MEANINGS.items()
+    ),
     Variable(
-        name=f"THREADMARK_{name.upper()}_MAX",
-        field=f"{BOUND}{name}",
-        default=str(getattr(DEFAULT_BOUNDS, name)),
-        shown_default=f"`{getattr(DEFAULT_BOUNDS, name)}`",
-        read_value=whole(1, _COUNT_MAX),
-        allowed=f"a whole number from 1 to {_COUNT_MAX}",
-        example=str(getattr(DEFAULT_BOUNDS, name)),
-        meaning=meaning,
-    )
-    for name, meaning in _MEANINGS.items()
+        name="THREADMARK_ANSWER_S",
+        field="answer_s",
+        default="15",
+        shown_default="`15`",
+        read_value=seconds(0.1, 3600),
+        allowed="seconds from 0.1 to 3600",
+        example="15",
+        meaning="How long reading, ranking and wording for one answer may take, with its turns among other tenants; "
+        "then it is 503 `took_too_long`. Answers that come in parts have it for each part. Runs and compactions that "
+        "are waited for do not count.",
+    ),
 )

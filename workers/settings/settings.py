@@ -57,6 +57,7 @@ class Settings:
     otlp_traces_url: str | None = field(repr=False)
     log_level: str
     bounds: Bounds
+    answer_s: float
     limits: Limits
 
     @property
