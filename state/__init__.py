@@ -118,6 +118,7 @@ if TYPE_CHECKING:
         served_routes,
         unserved_routes,
     )
+    from threadmark.state.runs.late_leases import spare
     from threadmark.state.runs.liveness import FileLocks, Liveness
     from threadmark.state.runs.resume import Resume, names_questions
     from threadmark.state.runs.run_start import Start
@@ -365,6 +366,7 @@ __all__ = [
     "seq_of_checkpoint",
     "served_routes",
     "sort_key",
+    "spare",
     "spell",
     "steps_of",
     "store_reply",

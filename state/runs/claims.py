@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, true, update
 
 from threadmark.db.portable import PENDING
 from threadmark.db.prepared import Prepared, row_maker
@@ -88,15 +88,22 @@ def register(connection: Connection, worker_id: str, ttl_s: float, agents: str) 
 
 
 def heartbeat(
-    connection: Connection, worker_id: str, ttl_s: float, counts: Mapping[str, int | str] | None = None
+    connection: Connection,
+    worker_id: str,
+    ttl_s: float,
+    counts: Mapping[str, int | str] | None = None,
+    *,
+    if_late: bool = False,
 ) -> bool:
     """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`).
 
-    False when it was buried meanwhile, or had ended: somebody may have taken its threads since.
+    False when it was buried meanwhile, or had ended: somebody may have taken its threads since. `if_late` renews one
+    that had ended: of a worker that all others spared (see `spare`).
     """
+    lives = true() if if_late else tables.worker.c.lease_until >= database_now_us()
     renewed = connection.execute(
         update(tables.worker)
-        .where(tables.worker.c.worker_id == worker_id, tables.worker.c.lease_until >= database_now_us())
+        .where(tables.worker.c.worker_id == worker_id, lives)
         .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), beat_at=database_now_us(), **(counts or {}))
     )
     return renewed.rowcount == 1

@@ -3,17 +3,24 @@
 A file lock falls exactly when its process is gone: it is believed at once, on SQLite and among the workers of one
 machine. On PostgreSQL each worker also holds a session advisory lock, which falls when the connection breaks; that is
 a death only by the rules of `threadmark.state.runs.fallen_locks`. Both only speed things up: the lease decides.
+
+But on SQLite a lease is renewed by whoever gets the one write lock, and somebody may hold that for longer than a lease.
+So a worker also beats: it writes into its locked file until when it may be counted on, whatever the database is at.
 """
 
 import fcntl
 import os
 import re
+import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
 __all__ = ["FileLocks", "Liveness"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}\.lock")
+#: Digits of an instant in a lock file: nanoseconds of the machine's monotonic clock, which its processes share.
+_BEAT_WIDTH = 20
 
 
 class Liveness(Protocol):
@@ -39,6 +46,12 @@ class Liveness(Protocol):
 
     def forget(self, worker_id: str) -> None:
         """Remove what is left of a worker that was buried."""
+
+    def beat(self, worker_id: str, until_s: float) -> bool:
+        """Let the workers of this machine count on this one until then (`time.monotonic()`). False: they cannot."""
+
+    def beating(self, worker_ids: Iterable[str]) -> list[str]:
+        """Those that live and can be counted on now, by what their processes said on this machine."""
 
 
 class FileLocks:
@@ -75,6 +88,33 @@ class FileLocks:
         if descriptor is not None:
             (self._folder / f"{worker_id}.lock").unlink(missing_ok=True)
             os.close(descriptor)
+
+    def beat(self, worker_id: str, until_s: float) -> bool:
+        """Write the instant into the locked file."""
+        descriptor = self._held.get(worker_id)
+        if descriptor is None:
+            return False
+        try:
+            os.pwrite(descriptor, b"%0*d" % (_BEAT_WIDTH, int(until_s * 1_000_000_000)), 0)
+        except OSError:
+            # The disk is full, perhaps: the lease alone decides then.
+            return False
+        return True
+
+    def beating(self, worker_ids: Iterable[str]) -> list[str]:
+        """Those whose lock is held and whose instant has not come."""
+        now_ns = time.monotonic_ns()
+        return [each for each in worker_ids if self._counted_on_until_ns(each) > now_ns]
+
+    def _counted_on_until_ns(self, worker_id: str) -> int:
+        path = self._folder / f"{worker_id}.lock"
+        if not _NAME.fullmatch(path.name) or self._is_free(path) is not False:
+            return 0
+        try:
+            beat = path.read_bytes()
+        except OSError:
+            return 0
+        return int(beat) if len(beat) == _BEAT_WIDTH and beat.isdigit() else 0
 
     def dead(self) -> list[str]:
         """Workers whose lock nobody holds any more."""

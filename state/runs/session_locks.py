@@ -4,6 +4,7 @@ import hashlib
 import logging
 import select
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
@@ -85,6 +86,14 @@ class AdvisoryLocks:
             self._fallen.unanswered()
             return []
         return self._fallen.judge(missing, time.monotonic(), self._fell_at_s)
+
+    def beat(self, worker_id: str, until_s: float) -> bool:
+        """Not by a session: the lease is renewed by the same server."""
+        return False
+
+    def beating(self, worker_ids: Iterable[str]) -> list[str]:
+        """Nobody: see `beat`."""
+        return []
 
     def forget(self, worker_id: str) -> None:
         """Nothing is left of the lock: it went with the session."""
@@ -175,6 +184,14 @@ class HostLocks:
         survey = self._files.survey()
         gone = [each for each, is_free in survey.items() if is_free]
         return gone + [each for each in self._sessions.dead() if each not in survey]
+
+    def beat(self, worker_id: str, until_s: float) -> bool:
+        """Not here: no write on PostgreSQL holds up the renewal of a lease."""
+        return False
+
+    def beating(self, worker_ids: Iterable[str]) -> list[str]:
+        """Nobody: see `beat`."""
+        return []
 
     def forget(self, worker_id: str) -> None:
         """Remove what is left of a worker that was buried."""

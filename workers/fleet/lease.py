@@ -2,24 +2,37 @@
 
 The thread has its own connection, so an event loop that a tool blocks is late and not dead. A worker that could not
 renew stops starting steps before its lease ends: `is_safe` turns false by the process's own monotonic clock.
+
+On SQLite a long commit of anybody's may keep a lease from being renewed until it has ended. A worker that only waits
+for that lock gives a sign of life meanwhile, and is not taken over.
 """
 
 import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
-from threadmark.state import Liveness, expire, heartbeat, is_outage, register
+from threadmark.db import Condition, condition_of
+from threadmark.db.engine import BUSY_TIMEOUT_MS
+from threadmark.state import Liveness, expire, heartbeat, is_outage, register, spare
+from threadmark.workers.fleet.sign_of_life import SignOfLife
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Lease", "WriterStalled"]
 
 #: How often a worker looks whether the session of its lock is still there (seconds).
 LOOK_S = 0.1
+#: How long one attempt to get SQLite's write lock waits, and the sign of life with it (milliseconds).
+LOCK_WAIT_MS = 50
+#: How long a renewal waits for that lock before it is worth a line in the log (seconds).
+LONG_WAIT_S = 5.0
 _LOG = logging.getLogger("threadmark.lease")
+T = TypeVar("T")
 
 
 class WriterStalled(RuntimeError):
@@ -51,6 +64,8 @@ class Lease:
         self._ttl_s = ttl_s
         self._heartbeat_s = heartbeat_s
         self._liveness = liveness
+        self._sign = SignOfLife(liveness, worker_id, ttl_s=ttl_s)
+        self._has_one_writer = engine.dialect.name == "sqlite"
         self._stalled_s = stalled_s
         self._on_lost: Callable[[], None] = _nobody
         self._counts: Callable[[], Mapping[str, int | str]] = dict
@@ -84,12 +99,26 @@ class Lease:
             self._liveness.release(self._worker_id)
             raise
         self._renewed_at = began
+        self._sign.begin()
         self._thread.start()
 
     @property
     def is_safe(self) -> bool:
-        """Whether a step may start: the lease holds for at least one more heartbeat."""
+        """Whether a step may start: the lease, or the sign of life, holds for at least one more heartbeat."""
+        if self._has_one_writer and self._sign.left_s > self._heartbeat_s:
+            return True
         return time.monotonic() - self._renewed_at < self._ttl_s - self._heartbeat_s
+
+    def sparing(self, claim: Callable[[Connection], T]) -> Callable[[Connection], T]:
+        """The unit of a claim, preceded by the renewal of leases whose workers only wait for SQLite's write lock."""
+        if not self._has_one_writer:
+            return claim
+
+        def unit(connection: Connection) -> T:
+            spare(connection, self._liveness.beating, self._ttl_s)
+            return claim(connection)
+
+        return unit
 
     def end(self) -> None:
         """Stop renewing and give the lease back at once, if the database can be reached. Blocks for one commit."""
@@ -143,6 +172,7 @@ class Lease:
                     self._loop.failed(error)
             else:
                 self._renewed_at = began
+                self._sign.begin()
                 if self._loop is not None:
                     self._loop.completed()
 
@@ -165,14 +195,55 @@ class Lease:
             raise WriterStalled(f"nothing could be written for turns for {stalled_s:.0f} s; the lease is left to end")
         self._liveness.refresh(self._worker_id)
         counts = self._counts()
-        with self._engine.begin() as connection:
-            kept = heartbeat(connection, self._worker_id, self._ttl_s, counts)
+        with self._writing() as connection:
+            # Asked once the lock is had: until then nobody can have claimed what this worker holds.
+            is_spared = self._has_one_writer and self._sign.left_s > 0
+            kept = heartbeat(connection, self._worker_id, self._ttl_s, counts, if_late=is_spared)
             if not kept:
                 register(connection, self._worker_id, self._ttl_s, self._agents)
         if not kept:
             # Frozen or cut off for longer than the lease: threads may belong to others, and their fences say so.
             _LOG.error("worker %s was declared dead; it lets go of what others have and starts afresh", self._worker_id)
             self._on_lost()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A transaction; the sign of life goes on while it waits for SQLite's write lock, and for nothing else."""
+        with self._engine.connect() as connection:
+            if self._has_one_writer:
+                self._lock(connection)
+            else:
+                connection.begin()
+            yield connection
+            connection.commit()
+
+    def _lock(self, connection: Connection) -> None:
+        with self._in_short_turns(connection):
+            since, is_long = time.monotonic(), False
+            while True:
+                self._sign.beat()
+                try:
+                    connection.begin()
+                except Exception as error:
+                    if self._ended.is_set() or condition_of(error) is not Condition.BUSY:
+                        raise
+                else:
+                    return
+                if not is_long and time.monotonic() - since > LONG_WAIT_S:
+                    is_long = True
+                    _LOG.warning("somebody holds the database's write lock; the lease is renewed behind it")
+
+    @contextmanager
+    def _in_short_turns(self, connection: Connection) -> Iterator[None]:
+        """Let an attempt to get the lock wait for LOCK_WAIT_MS, and no more."""
+        driver = connection.connection.driver_connection
+        if driver is None:
+            raise RuntimeError("a connection without a driver's")
+        driver.execute(f"PRAGMA busy_timeout={LOCK_WAIT_MS:d}")
+        try:
+            yield
+        finally:
+            driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS:d}")
 
 
 def _nobody() -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 
 from threadmark.state import Claim, Database, claim_suspect, look_for_suspects
+from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.turn.turn import Turn
 
 __all__ = ["Trials"]
@@ -25,6 +26,7 @@ class Trials:
     def __init__(
         self,
         database: Database,
+        lease: Lease,
         worker_id: str,
         routes: Collection[str],
         is_idle: Callable[[], bool],
@@ -33,6 +35,7 @@ class Trials:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database
+        self._lease = lease
         self._worker_id = worker_id
         self._routes = routes
         self._is_idle = is_idle
@@ -77,7 +80,7 @@ class Trials:
         self._claiming = True
         try:
             return await self._database.write(
-                lambda connection: claim_suspect(connection, self._worker_id, self._routes)
+                self._lease.sparing(lambda connection: claim_suspect(connection, self._worker_id, self._routes))
             )
         finally:
             self._claiming = self._draining = False

@@ -72,7 +72,7 @@ class Worker:
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
         self._listen_due = 0.0
-        self._trials = Trials(services.database, worker_id, self._routes, self._is_idle, look_s=pace.sweep_s)
+        self._trials = Trials(services.database, lease, worker_id, self._routes, self._is_idle, look_s=pace.sweep_s)
         self.task_runner.wait_for(lambda: self._trials.allow_claims)
         self._housekeeping = Housekeeping(services, self._supervisor)
         self._announce_deaths: Callable[[], None] | None = None
@@ -260,13 +260,15 @@ class Worker:
             if room <= 0 or not self._lease.is_safe:
                 return False
             claims = await self._services.database.write(
-                lambda connection: claim(
-                    connection,
-                    self.worker_id,
-                    self._routes,
-                    room,
-                    orphan_count_max=self._pace.orphan_count_max,
-                    with_suspects=False,
+                self._lease.sparing(
+                    lambda connection: claim(
+                        connection,
+                        self.worker_id,
+                        self._routes,
+                        room,
+                        orphan_count_max=self._pace.orphan_count_max,
+                        with_suspects=False,
+                    )
                 )
             )
             self._stats.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))

@@ -199,7 +199,7 @@ class TaskRunner:
             if not room:
                 return False
             tasks = await self._database.write(
-                lambda connection: claim_tasks(connection, self._worker_id, self.kinds, room)
+                self._lease.sparing(lambda connection: claim_tasks(connection, self._worker_id, self.kinds, room))
             )
             for each in tasks:
                 self._begin(each)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,14 @@ class Alive:
 
     def forget(self, worker_id: str) -> None:
         """Nothing to forget."""
+
+    def beat(self, worker_id: str, until_s: float) -> bool:
+        """Nobody looks."""
+        return False
+
+    def beating(self, worker_ids: Iterable[str]) -> list[str]:
+        """Nobody."""
+        return []
 
 
 async def test_a_worker_whose_writer_hangs_lets_its_lease_end(url: str, through: str, proxy: SilentProxy) -> None:
