@@ -34,7 +34,8 @@ class Resources:
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
         compactions: The places of those who wait for a compaction.
-        lanes: Where those wait who want to tell a thread something.
+        thread_locks: Where those wait who want to tell a thread something.
+        request_locks: Where changes of memory wait for an equal one (tenant, Idempotency-Key) that came first.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
     """
 
@@ -43,6 +44,7 @@ class Resources:
     metrics: CollectorRegistry = field(default_factory=CollectorRegistry)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     thread_locks: KeyedLock = field(default_factory=KeyedLock)
+    request_locks: KeyedLock = field(default_factory=KeyedLock)
     fleet_metrics: FleetMetrics = field(default_factory=FleetMetrics)
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))

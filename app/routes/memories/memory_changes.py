@@ -157,14 +157,26 @@ async def quarantine(
     return await make_once(resources, caller, request_key, make)
 
 
-@post("/memories/quarantine/{quarantine_id:str}/release", opt=needs(Scope.APPROVE), status_code=200)
+@post(
+    "/memories/quarantine/{quarantine_id:str}/release",
+    opt=needs(Scope.APPROVE),
+    status_code=200,
+    responses=_answers(Released, "The source is kept apart no more."),
+)
 async def release(
-    quarantine_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
-) -> Released:
+    quarantine_id: FromPath[str],
+    caller: dependencies.Caller,
+    resources: dependencies.Resources,
+    request_key: dependencies.RequestKey,
+) -> Response[bytes]:
     """End a quarantine; 0 for one that has ended already, 404 for one that the tenant does not have."""
     wanted = uuid_of("quarantine", quarantine_id)
-    count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
-    return Released(wanted, count)
+
+    async def make() -> Released:
+        count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
+        return Released(wanted, count)
+
+    return await make_once(resources, caller, request_key, make)
 
 
 @post(

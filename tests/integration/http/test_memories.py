@@ -124,27 +124,6 @@ async def test_a_list_is_chosen_by_its_filters(api: Api, admin: str) -> None:
     assert await texts("thread_ref=t-2&kind=rule") == []
 
 
-async def test_the_same_key_makes_it_once(api: Api, admin: str) -> None:
-    """The stored answer is sent again, marked; another body under the key is refused."""
-    key = {"idempotency-key": "tea-1"}
-    first = await api.call("POST", "/memories", admin, json={"items": [ITEM]}, headers=key)
-    again = await api.call("POST", "/memories", admin, json={"items": [ITEM]}, headers=key)
-    other = await api.call("POST", "/memories", admin, json={"items": [ITEM | {"text": "x"}]}, headers=key)
-    memory_id = first.json()["items"][0]["memory_id"]
-
-    assert (again.content, again.headers["idempotent-replayed"]) == (first.content, "true")
-    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
-    assert len((await api.call("GET", f"/memories/{memory_id}", admin)).json()["provenance"]) == 1
-
-    undone = [
-        await api.call(
-            "POST", f"/memories/{memory_id}/retract", admin, json={"reason": "no"}, headers={"idempotency-key": "r-1"}
-        )
-        for _ in range(2)
-    ]
-    assert [each.status_code for each in undone] == [200, 200]
-
-
 async def test_an_untrusted_word_waits_for_a_person(api: Api, admin: str) -> None:
     """It does not overrule a user's, is listed apart, and is believed when it is approved by a key that may."""
     fact = ITEM | {"subject": "user", "attribute": "drink", "value": "tea"}
