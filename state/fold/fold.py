@@ -122,8 +122,8 @@ def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
         return
     execution.turn_count += 1
     execution.attempt = entry.attempt
-    if entry.attempt > 1 or execution.turn_count > 1:
-        execution.tokens_saved += execution.tokens_in + execution.tokens_out
+    # In the first turn of an execution there are none yet.
+    execution.tokens_saved += execution.tokens_in + execution.tokens_out
 
 
 def _model_replied(state: ThreadState, at: Recorded, entry: entries.ModelReplied) -> None:
