@@ -1,4 +1,4 @@
-"""The outline of a journal: where each run stands in it, and who began what."""
+"""The index of runs: where each run stands in it, and who began what."""
 
 from tests.support.factories import EXECUTION, RUN, Story, human, replied, started
 from threadmark.state import ExecutionId, RunId, TurnStarted
@@ -6,7 +6,7 @@ from threadmark.state.entries.lineage import Stretch
 from threadmark.state.entries.run_index import Origin, RunIndex
 
 
-def outline(story: Story) -> RunIndex:
+def index_of(story: Story) -> RunIndex:
     """The index of a story."""
     index = RunIndex()
     index.see(story.entries)
@@ -20,7 +20,7 @@ def test_a_run_is_known_from_its_first_entry_and_begun_by_its_start() -> None:
     story.tell(replied())
     story.run = 5
     story.tell(started(human()), replied(ordinal=2))
-    index = outline(story)
+    index = index_of(story)
 
     assert [index.first_seq(run) for run in (4, 5, 6)] == [1, 3, None]
     assert [index.has_started(run) for run in (4, 5, 6)] == [False, True, False]
@@ -33,7 +33,7 @@ def test_an_execution_is_whole_with_all_its_runs() -> None:
     story = Story(started(human()), replied())
     story.run = 2
     story.tell(started(run_id="run-2", source="resume"), replied(ordinal=2))
-    index = outline(story)
+    index = index_of(story)
 
     assert index.is_whole(EXECUTION, (Stretch(0, 4), Stretch(1)))
     assert not index.is_whole(EXECUTION, (Stretch(0, 3), Stretch(1)))
@@ -47,7 +47,7 @@ def test_a_run_that_came_back_to_a_branch_is_seen_on_all_of_them() -> None:
     for branch in (1, 0, 2):
         story.branch = branch
         story.tell(replied())
-    index = outline(story)
+    index = index_of(story)
 
     assert index.first_seq(1) == 1
     assert index.is_whole(EXECUTION, (Stretch(0, 3), Stretch(1, 2), Stretch(2, 4)))
@@ -57,7 +57,7 @@ def test_a_run_that_came_back_to_a_branch_is_seen_on_all_of_them() -> None:
 
 def test_a_copy_does_not_see_what_comes_later() -> None:
     """Neither does the index see what its copy does."""
-    index = outline(Story(started(human())))
+    index = index_of(Story(started(human())))
     twin = index.copy()
     assert twin == index
     later = Story(started(run_id="run-9", execution_id="execution-9"), run=9)
