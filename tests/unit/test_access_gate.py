@@ -34,7 +34,7 @@ class Door:
     def __init__(self, *, burst: int = 1_000) -> None:
         self.shelf = KeyShelf()
         rates = Buckets(per_s=0.5, burst=burst)
-        self.gate = Gate(self.shelf.ring, rates, monotonic=lambda: self.shelf.now_s)
+        self.gate = Gate(self.shelf.ring, rates, monotonic=lambda: self.shelf.now_s, answer_s=7.0)
         self.scope: dict[str, Any] = {}
 
     async def knock(
@@ -66,7 +66,7 @@ async def test_a_public_route_asks_for_nothing() -> None:
 
 
 async def test_those_behind_the_gate_know_who_calls() -> None:
-    """The caller is on the request, in the log line, and on what is asked of the pools, in haste."""
+    """The caller is on the request, in the log line, and on what is asked of the pools, with the time for it."""
     door = Door()
     token = door.shelf.add(Scope.READ)
 
@@ -75,7 +75,8 @@ async def test_those_behind_the_gate_know_who_calls() -> None:
     assert door.scope["user"] == Caller("acme", token.key_id, frozenset({Scope.READ}))
     assert facts_of(door.scope)["tenant_id"] == "acme"
     assert facts_of(door.scope)["key_id"] == token.key_id
-    assert (pools._tenant.get(), pools._in_haste.get()) == ("acme", True)
+    patience = pools._patience.get()
+    assert (pools._tenant.get(), patience and patience.limit_s) == ("acme", 7.0)
 
 
 async def test_a_key_without_the_scope_is_forbidden_and_told_which() -> None:
