@@ -17,6 +17,7 @@ from threadmark.app.listing.cursors import CursorSigner
 from threadmark.app.listing.parameters import learn_parameters, refuse_unknown
 from threadmark.app.operations.loop_metrics import LoopMetrics
 from threadmark.app.operations.metrics import HttpMetrics, RedisMetrics
+from threadmark.app.operations.recall_metrics import RecallMetrics
 from threadmark.app.requests import errors
 from threadmark.app.requests.request import ApiRequest
 from threadmark.app.requests.request_key import provide_request_key
@@ -117,6 +118,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
     )
     resources.metrics.register(resources.fleet_metrics)
     resources.metrics.register(LoopMetrics(resources.wired.supervisor))
+    resources.metrics.register(RecallMetrics(resources.wired.recollection))
     if resources.wired.outages:
         resources.metrics.register(RedisMetrics(resources.wired.outages))
     check_declared(app)

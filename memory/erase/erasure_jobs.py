@@ -12,19 +12,14 @@ from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, sele
 from threadmark.memory.erase.forget import Erasure, Forget, forget_of
 from threadmark.memory.erase.raw_turns import turns_of, with_turns
 from threadmark.memory.errors import UnknownJob
-from threadmark.memory.model.admission import Selector
 from threadmark.memory.model.instants import from_us, to_us
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical, load, spellings
-from threadmark.memory.store.job_tables import erasure, outbox, recall_log, tombstone
+from threadmark.memory.store.job_tables import erasure, outbox, tombstone
 from threadmark.memory.store.statements import chunks, enqueue, known_namespaces, rows
 from threadmark.memory.store.tables import (
     assertion,
-    attribute_lock,
     evidence,
-    namespace,
-    namespace_prefix,
-    quarantine,
     succession,
 )
 from threadmark.memory.text.terms import folded
@@ -48,8 +43,6 @@ __all__ = [
 BATCH_COUNT = 200
 _COUNTED = ("assertions", "evidence", "successions")
 Row = dict[str, Any]
-_OF_NAMESPACE = {"namespace_prefixes": namespace_prefix, "namespaces": namespace, "attribute_locks": attribute_lock}
-_OF_TENANT = _OF_NAMESPACE | {"quarantines": quarantine, "recalls": recall_log}
 
 
 def begin(connection: Connection, tenant_id: str, what: Forget, now: int) -> Erasure:
@@ -129,14 +122,11 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
 
 
 def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count: int, now: int) -> Erasure:
-    """Erase what is left beside assertions, forget the selector, and close the job."""
+    """Forget the selector, and close the job: everything that it names is erased."""
     row = _row(connection, tenant_id, erasure_id)
     if row["selector"] is not None:
-        counts = dict.fromkeys(_COUNTED, 0) | load(row["counts"]) | {"entries": entry_count}
         what = forget_of(load(row["selector"]))
-        left = _leftovers(connection, tenant_id, what)
-        left["recalls"] = left.get("recalls", 0) + _recalls(connection, tenant_id, erased_ids(connection, erasure_id))
-        counts |= left
+        counts = dict.fromkeys([*_COUNTED, *_counted_also(what)], 0) | load(row["counts"]) | {"entries": entry_count}
         connection.execute(
             update(erasure)
             .where(erasure.c.erasure_id == erasure_id)
@@ -144,6 +134,15 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
             .values(selector=None, status="done", done_at=now, counts=canonical(counts))
         )
     return job(connection, tenant_id, erasure_id)
+
+
+def _counted_also(what: Forget) -> list[str]:
+    """What is told even when there was none."""
+    if what.tenant:
+        return ["namespace_prefixes", "namespaces", "attribute_locks", "quarantines", "recalls"]
+    if what.namespace is not None:
+        return ["namespace_prefixes", "namespaces", "attribute_locks", "recalls"]
+    return ["recalls"] if what.subject is None else ["attribute_locks", "recalls"]
 
 
 def what_of(connection: Connection, tenant_id: str, erasure_id: str) -> Forget | None:
@@ -239,47 +238,3 @@ def _removed(
     enqueue(connection, tenant_id, followers)
     enqueue(connection, tenant_id, [(each, 0) for each in sorted(gone)])
     return counts
-
-
-def _recalls(connection: Connection, tenant_id: str, ids: Sequence[str]) -> int:
-    """Questions that were answered with an erased assertion often repeat it: they go too."""
-    gone = set(ids)
-    query = select(recall_log.c.number, recall_log.c.answers).where(recall_log.c.tenant_id == tenant_id)
-    found = connection.execute(query)
-    numbers = [number for number, answers in found if any(each in gone for each, _ in load(answers))]
-    for at in range(0, len(numbers), BATCH_COUNT):
-        part = numbers[at : at + BATCH_COUNT]
-        connection.execute(delete(recall_log).where(recall_log.c.number.in_(part)))
-    return len(numbers)
-
-
-def _leftovers(connection: Connection, tenant_id: str, what: Forget) -> dict[str, int]:
-    """Rows that name what was erased and hang on no assertion."""
-    counts: dict[str, int] = {}
-    if what.tenant:
-        for name, table in _OF_TENANT.items():
-            counts[name] = connection.execute(delete(table).where(table.c.tenant_id == tenant_id)).rowcount
-    elif what.namespace is not None:
-        numbers = list(connection.scalars(known_namespaces(Scope(tenant_id=tenant_id, namespace=what.namespace))))
-        for name, table in _OF_NAMESPACE.items():
-            counts[name] = connection.execute(delete(table).where(table.c.namespace_id.in_(numbers))).rowcount
-        prefix = list(what.namespace)
-        asked = select(recall_log.c.number, recall_log.c.namespace).where(recall_log.c.tenant_id == tenant_id)
-        below = [number for number, labels in connection.execute(asked) if load(labels)[: len(prefix)] == prefix]
-        counts["recalls"] = connection.execute(delete(recall_log).where(recall_log.c.number.in_(below))).rowcount
-    elif what.subject is not None:
-        mine = (attribute_lock.c.tenant_id == tenant_id) & (attribute_lock.c.subject_key == folded(what.subject))
-        counts["attribute_locks"] = connection.execute(delete(attribute_lock).where(mine)).rowcount
-    elif what.source is not None:
-        counts.update(_leftovers_of_source(connection, tenant_id, what.source))
-    return counts
-
-
-def _leftovers_of_source(connection: Connection, tenant_id: str, source: Selector) -> dict[str, int]:
-    mine = recall_log.c.tenant_id == tenant_id
-    for name in ("thread_ref", "run_ref"):
-        if (value := getattr(source, name)) is not None:
-            mine &= recall_log.c[name] == value
-    if source.thread_ref is None and source.run_ref is None:
-        return {}
-    return {"recalls": connection.execute(delete(recall_log).where(mine)).rowcount}

@@ -6,6 +6,7 @@ from functools import partial
 from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
 from threadmark.memory.erase.forget import Erasure
+from threadmark.memory.erase.leftovers import remove_leftovers
 from threadmark.memory.errors import IndexUnavailable
 from threadmark.memory.index.indexer import Indexer
 from threadmark.memory.store.database import Database
@@ -46,6 +47,7 @@ class ErasureRunner:
         # What was asked before the end of the erasure and is not written yet may repeat what is erased.
         await self._recall_log.flush()
         gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
+        await remove_leftovers(self._database, tenant_id, erasure_id, gone)
         done = await self._database.write(
             partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=now)
         )

@@ -13,6 +13,7 @@ from threadmark.memory.index.indexer import Indexer, dimension_of, embedded
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.outbox import enqueue_again, pending_count
 from threadmark.memory.store.spaces import Space, SpaceStatus, advance, begin, forget, live, serving_or_begin, swap
+from threadmark.memory.store.statements import chunks
 
 __all__ = ["Agreement", "Rebuild"]
 
@@ -104,8 +105,11 @@ class Rebuild:
             missing, foreign = wanted.keys() - kept.keys(), kept.keys() - wanted.keys()
             pending = await self._database.read(pending_count)
             if repair:
-                await self._index.remove(space.name, sorted(foreign))
-                await self._database.write(lambda c: enqueue_again(c, sorted(differing | missing)))
+                for numbers in chunks(sorted(foreign)):
+                    await self._index.remove(space.name, numbers)
+                # Each part is a transaction of its own, and others write in between.
+                for numbers in chunks(sorted(differing | missing)):
+                    await self._database.write(partial(enqueue_again, numbers=numbers))
         return Agreement(
             space=space.name,
             assertion_count=len(wanted),

@@ -3,16 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, literal, select, update
 
 from threadmark.memory.store.job_tables import outbox
-from threadmark.memory.store.statements import chunks, enqueue
+from threadmark.memory.store.statements import chunks
 from threadmark.memory.store.tables import assertion
 
 __all__ = ["Due", "due", "enqueue_again", "pending_count", "put_off", "settle"]
 
 #: The wait after a failed attempt, doubled each time.
 BACKOFF_US, BACKOFF_DOUBLING_MAX = 1_000_000, 9
+_QUEUE = insert(outbox).from_select(
+    ["tenant_id", "entry", "namespace_id", "due_at", "attempt"],
+    select(assertion.c.tenant_id, assertion.c.number, assertion.c.namespace_id, literal(0), literal(0)).where(
+        assertion.c.number.in_(bindparam("numbers", expanding=True))
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +69,7 @@ def put_off(connection: Connection, failed: Mapping[int, str], tried: Sequence[D
 def enqueue_again(connection: Connection, numbers: Sequence[int]) -> None:
     """Queue entries that were found to differ; those of assertions that are gone are not queued."""
     for part in chunks(numbers):
-        query = select(assertion.c.tenant_id, assertion.c.number, assertion.c.namespace_id)
-        for row in connection.execute(query.where(assertion.c.number.in_(part))).all():
-            enqueue(connection, row.tenant_id, [(row.number, row.namespace_id)])
+        connection.execute(_QUEUE, {"numbers": part})
 
 
 def pending_count(connection: Connection) -> int:

@@ -4,14 +4,20 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable
 from datetime import timedelta
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection
 
 from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
-from threadmark.memory import Database, EdgeIndex, Forget, Recollection
+from threadmark.memory import Database, EdgeIndex, Forget, Recollection, Scope
+from threadmark.memory.erase import erasure_jobs, leftovers
+from threadmark.memory.store.outbox import enqueue_again
 from threadmark.memory.store.recall_log_queue import RecallLogQueue
+from threadmark.memory.store.spaces import live
 
 
 @pytest.fixture
@@ -122,3 +128,57 @@ async def test_retention_forgets_recalls_in_batches(memory: Recollection, monkey
 
     assert await memory.recalls("run-1", tenant_id="acme") == []
     assert sum(getattr(each, "__name__", "") == "forget_before" for each in counted) == 4
+
+
+async def test_an_erasure_ends_in_batches_and_counts_them_all(
+    memory: Recollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Recalls, locks and places go a few at a time, each batch a transaction of its own, counted exactly."""
+    for name in ("BATCH_COUNT", "PLACE_COUNT", "PAGE_COUNT"):
+        monkeypatch.setattr(f"threadmark.memory.erase.leftovers.{name}", 2)
+    for at in range(5):
+        scope = Scope(tenant_id="acme", namespace=("users", str(at)))
+        drink = draft("Ada likes tea.", scope=scope, subject="Ada", attribute="drink", value="tea")
+        await remembered(memory, drink, scope=scope)
+        await memory.recall(question("What does Ada like?", scope=scope))
+    names = ("attribute_locks", "namespaces", "recalls")
+    steps: list[dict[str, int]] = [dict.fromkeys(names, 0)]
+    write = memory._database.write
+
+    async def watching(unit: Any) -> object:
+        result = await write(unit)
+        if getattr(unit, "func", None) in {leftovers.remove_batch, leftovers._forget_recalls}:
+            job = partial(erasure_jobs.job, tenant_id="acme", erasure_id=unit.keywords["erasure_id"])
+            counts = (await memory._database.read(job)).counts
+            steps.append({name: counts.get(name, 0) for name in names})
+        return result
+
+    monkeypatch.setattr(memory._database, "write", watching)
+    erasure = await memory.erase(Forget(namespace=("users",)), tenant_id="acme", now=NOW)
+
+    assert {name: erasure.counts[name] for name in names} == steps[-1] == dict.fromkeys(names, 5)
+    assert {after[name] - before[name] for before, after in pairwise(steps) for name in names} == {0, 1, 2}
+
+
+async def test_a_repair_queues_its_differences_in_batches(
+    memory: Recollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index that lost everything is not queued in one transaction."""
+    monkeypatch.setattr("threadmark.memory.store.statements.ID_COUNT_MAX", 2)
+    await remembered(memory, *(draft(f"Gate {at} is open.") for at in range(5)))
+    for space in await memory._database.read(live):
+        await memory._index.remove(space.name, [1, 2, 3, 4, 5])
+    parts: list[int] = []
+    write = memory._database.write
+
+    async def watching(unit: Any) -> object:
+        if getattr(unit, "func", None) is enqueue_again:
+            parts.append(len(unit.keywords["numbers"]))
+        return await write(unit)
+
+    monkeypatch.setattr(memory._database, "write", watching)
+    found = await memory.verify(repair=True)
+
+    assert len(found.missing) == 5
+    assert parts == [2, 2, 1]
+    assert (await memory.verify()).agrees

@@ -55,3 +55,12 @@ async def test_two_applications_count_apart(tmp_path: Path) -> None:
 
         assert await counted(one, await one.key(Scope.ADMIN)) == {("GET", "/ok", "200"): 1}
         assert await counted(other, await other.key(Scope.ADMIN)) == {}
+
+
+async def test_recalls_that_could_not_be_logged_are_counted(api: Api, admin: str) -> None:
+    """The log of recalls drops what its queue cannot hold, and says so where an operator looks."""
+    assert "threadmark_recalls_dropped_total 0.0" in (await api.call("GET", "/metrics", admin)).text
+    log = api.resources.wired.recollection._recall_log
+    log.dropped_count += 3
+
+    assert "threadmark_recalls_dropped_total 3.0" in (await api.call("GET", "/metrics", admin)).text
