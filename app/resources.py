@@ -8,7 +8,7 @@ from datetime import datetime
 
 from prometheus_client import CollectorRegistry
 
-from threadmark.app.access.places import Place, Places
+from threadmark.app.access.seats import Seat, Seats
 from threadmark.app.operations.fleet_metrics import FleetMetrics
 from threadmark.app.operations.readiness import Readiness
 from threadmark.app.runs.keyed_lock import KeyedLock
@@ -33,7 +33,8 @@ class Resources:
         fleet_metrics: What `/metrics` last read of the fleet.
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
-        compactions: The places of those who wait for a compaction.
+        compactions: The seats of those who wait for a compaction.
+        streams: The seats of those whose answers stay open.
         thread_locks: Where those wait who want to tell a thread something.
         request_locks: Where changes of memory wait for an equal one (tenant, Idempotency-Key) that came first.
         stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
@@ -49,9 +50,11 @@ class Resources:
     readiness: Readiness = field(default_factory=Readiness)
     memory_readiness: Readiness = field(default_factory=lambda: Readiness(timeout_s=MEMORY_TIMEOUT_S, what="memory"))
 
-    compactions: Places = field(
-        default_factory=lambda: Places("compactions_per_tenant", "compactions_per_process", retry_after_s=5.0)
+    compactions: Seats = field(
+        default_factory=lambda: Seats("compactions_per_tenant", "compactions_per_process", retry_after_s=5.0)
     )
+
+    streams: Seats = field(default_factory=lambda: Seats("open_streams", retry_after_s=5.0))
 
     @property
     def settings(self) -> Settings:
@@ -63,12 +66,16 @@ class Resources:
         """The state database; API keys live there too."""
         return self.wired.database
 
-    def take_compaction(self, tenant_id: str) -> Place:
-        """A place for a compaction that a request waits for. Raises BoundReached."""
+    def take_compaction(self, tenant_id: str) -> Seat:
+        """A seat for a compaction that a request waits for. Raises BoundReached."""
         bounds = self.settings.bounds
         return self.compactions.take(
             tenant_id, count_max=bounds.compactions_per_tenant, whole_count_max=bounds.compactions_per_process
         )
+
+    def take_stream(self, tenant_id: str) -> Seat:
+        """A seat for an answer that stays open. Raises BoundReached."""
+        return self.streams.take(tenant_id, count_max=self.settings.bounds.open_streams)
 
     def now(self) -> datetime:
         """The present, an aware UTC instant."""

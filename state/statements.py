@@ -6,6 +6,7 @@ and PostgreSQL.
 
 from sqlalchemy import (
     ARRAY,
+    BigInteger,
     Boolean,
     String,
     and_,
@@ -25,6 +26,7 @@ from threadmark.db.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, g
 from threadmark.db.prepared import Prepared
 from threadmark.state import tables
 from threadmark.state.entries.instants import FAR_US, database_now_us
+from threadmark.state.runs.run_bounds import open_wait_count
 from threadmark.state.runs.run_status import CancelAction, ParkReason, ThreadStatus
 
 __all__ = [
@@ -126,7 +128,13 @@ _THREAD_EMPTY = frozenset({"number", "error", "owner"})
 _new_thread = [each for each in tables.thread.c if each.name not in _THREAD_EMPTY]
 _made = (
     postgresql.insert(tables.thread)
-    .values({each.name: bindparam(f"thread_{each.name}", type_=each.type) for each in _new_thread})
+    .from_select(
+        [each.name for each in _new_thread],
+        select(*(bindparam(f"thread_{each.name}", type_=each.type) for each in _new_thread)).where(
+            open_wait_count < bindparam("open_waits_max", type_=BigInteger())
+        ),
+        include_defaults=False,
+    )
     .on_conflict_do_nothing()
     .returning(_thread.number)
     .cte("made")
@@ -145,7 +153,8 @@ _labelled = (
     .cte("labelled")
 )
 
-#: On PostgreSQL: a run is accepted on a thread of its own, which is made with its labels; no row when its id is taken.
+#: On PostgreSQL: a run is accepted on a thread of its own, which is made with its labels; no row when its id is taken,
+#: or the tenant has as many open questions as it may.
 INSERT_RUN_AND_THREAD = Prepared(
     insert(tables.run)
     .from_select(

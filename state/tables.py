@@ -122,6 +122,7 @@ class RunRow(Row, table=True):
         _partial("run_due", "stamp", "number", where="status = 'pending'"),
         _partial("run_of_tenant", "tenant_id", "stamp", where="status = 'pending'"),
         _partial("run_running", "thread", where="status = 'running'", unique=True),
+        _partial("run_scheduled", "tenant_id", "due_at", where="status = 'pending' AND attempts = 0 AND due_at > 0"),
         {"sqlite_autoincrement": True},
     )
     number: int = _number()
@@ -154,7 +155,10 @@ class WaitRow(Row, table=True):
     """A question to a person. `open` moves to `answered` or `superseded` once, by a conditional update."""
 
     __tablename__ = "wait"
-    __table_args__ = (Index("wait_of_thread", "thread", "status"),)
+    __table_args__ = (
+        Index("wait_of_thread", "thread", "status"),
+        _partial("wait_open", "tenant_id", where="status = 'open'"),
+    )
     wait_id: str = Field(primary_key=True)
     tenant_id: str
     thread: int = _big()
@@ -198,6 +202,7 @@ class TaskRow(Row, table=True):
         Index("task_of_tenant", "tenant_id", "number"),
         _partial("task_due", "due_at", "number", where="status = 'pending'"),
         _partial("task_running", "owner", where="status = 'running'"),
+        _partial("task_undone", "tenant_id", "kind", where="status IN ('pending', 'running')"),
         _partial("task_over", "updated_at", where="status IN ('done', 'cancelled')"),
         {"sqlite_autoincrement": True},
     )

@@ -20,6 +20,7 @@ from redis.exceptions import TimeoutError as RedisSlow
 
 from threadmark.workers.data_dir import make_data_dir
 from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.fleet.thread_turns import shorten_turns
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.redis.redis_intake import ARQ_OPTIONS
 from threadmark.workers.schema_wait import await_schema, state_gaps, when_reachable
@@ -58,6 +59,7 @@ async def _start(ctx: dict[Any, Any]) -> None:
     )
     ctx["worker"], ctx["open"] = resources.worker, stack
     settle_heap()
+    shorten_turns()
     _stop_on_signals(stack)
 
 

@@ -24,6 +24,7 @@ from threadmark.app.server import Server, listen, url_of
 from threadmark.app.version import VERSION
 from threadmark.workers.data_dir import make_data_dir
 from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.fleet.thread_turns import shorten_turns
 from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
@@ -70,6 +71,7 @@ async def _serve(settings: Settings, listening: socket.socket) -> int:
         announce = partial(_announce, url, key_file, _first_words(url, key_file, agent) if first_key else None)
         server = Server(create_app(resources), stopping=resources.stopping, on_ready=announce)
         settle_heap()
+        shorten_turns()
         if stopping.is_set():
             return 0
         serving = asyncio.create_task(server.serve(sockets=[listening]), name="server")

@@ -16,6 +16,7 @@ from threadmark.app.operations.worker_health import serve_health
 from threadmark.app.schema import gaps
 from threadmark.workers.data_dir import make_data_dir
 from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.fleet.thread_turns import shorten_turns
 from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
@@ -49,5 +50,6 @@ async def _work(settings: Settings) -> int:
         if settings.health_port is not None:
             await stack.enter_async_context(serve_health(settings.host, settings.health_port, resources))
         settle_heap()
+        shorten_turns()
         print("The worker is ready.", flush=True)
         return await until_ended(stopping, resources.supervisor)

@@ -18,11 +18,13 @@ from threadmark.app.wire.compactions.compaction_schema import NewCompaction, Pol
 from threadmark.compaction import Compaction, CompactionService, Order, Policy, SummariserKind, named_policy
 from threadmark.state import NotFound, served_routes
 from threadmark.state.pools import limit_each
+from threadmark.state.tasks.task_bounds import check_background_jobs
 from threadmark.state.tasks.tasks import find_named
 from threadmark.state.threads.thread_numbers import thread_numbers_of
+from threadmark.workers.tasks.compaction_job import COMPACT_MANY
 from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, order_compaction, perform, summariser_of
 
-__all__ = ["check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
+__all__ = ["background_check", "check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
 
 #: How long a request waits for a compaction that another process performs, or that waits for a run (seconds).
 WAIT_S = 60.0
@@ -57,6 +59,12 @@ def policy_asked_for(connection: Connection, tenant_id: str, asked: PolicyBody |
         return named_policy(connection, tenant_id, asked)
     except NotFound as error:
         raise BodyRefused("$.policy", f"there is no compaction policy {asked!r}") from error
+
+
+def background_check(connection: Connection, resources: Resources, tenant_id: str) -> None:
+    """Look whether the tenant may have one more compaction or job in the background. Raises BoundReached."""
+    count_max = resources.settings.bounds.background_jobs
+    check_background_jobs(connection, tenant_id, (COMPACT_THREAD, COMPACT_MANY), count_max)
 
 
 def check_money(resources: Resources, summariser: str, capped: Mapping[str, object]) -> None:
@@ -102,7 +110,8 @@ async def compact(
         return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
 
     async def ordered(order: Order) -> tuple[int, bytes]:
-        done, _ = await order_compaction(resources.wired.services, caller.tenant_id, thread_id, order)
+        check = partial(background_check, resources=resources, tenant_id=caller.tenant_id)
+        done, _ = await order_compaction(resources.wired.services, caller.tenant_id, thread_id, order, check=check)
         if spec.wait:
             done = await _until_over(resources, done)
         else:

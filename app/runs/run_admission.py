@@ -25,7 +25,8 @@ from threadmark.state import (
     read_leaves,
     visible,
 )
-from threadmark.workers.agents.agent import Registry, assistant_id_of
+from threadmark.state.runs.run_bounds import RunBounds
+from threadmark.workers.agents.agent import assistant_id_of
 from threadmark.workers.agents.call_fit import answer_check
 from threadmark.workers.wiring import Resources
 
@@ -63,7 +64,7 @@ def start_finder(caller: Caller, thread_id: str, start: Start) -> FindStart:
 def submission_of(
     spec: RunSpec,
     caller: Caller,
-    registry: Registry,
+    wired: Resources,
     thread_id: str | None,
     receipt: Receipt | None,
     now_us: int,
@@ -71,6 +72,7 @@ def submission_of(
     find_start: FindStart | None = None,
 ) -> RunSubmission:
     """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
+    registry, bounds = wired.registry, wired.settings.bounds
     agent = registry.find(spec.assistant)
     if agent is None:
         names = ", ".join(each.name for each in registry)
@@ -103,6 +105,7 @@ def submission_of(
         check_answer=answer_check(registry),
         find_start=find_start,
         receipt=receipt,
+        bounds=RunBounds(scheduled_runs=bounds.scheduled_runs, open_waits=bounds.open_waits),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from threadmark.app.access import Caller, KeyRing
+from threadmark.app.access.seats import Seat
 from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
 from threadmark.app.runs.run_outcome import outcome_of, until_over
@@ -29,13 +30,17 @@ _BLANK = b" "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Whoever follows a run. The run is cancelled when it `cancels_on_leaving` and its connection breaks."""
+    """Whoever follows a run. The run is cancelled when it `cancels_on_leaving` and its connection breaks.
+
+    `seat` is the one that its answer takes while it is open; None where it soon ends by itself.
+    """
 
     resources: Resources
     keys: KeyRing
     caller: Caller
     run: Run
     cancels_on_leaving: bool = False
+    seat: Seat | None = None
 
     def stream(
         self,
@@ -59,6 +64,7 @@ class Reader:
             },
             media_type=EVENT_STREAM,
             on_gone=self._on_gone,
+            seat=self.seat,
         )
 
     def result(self, finish: Callable[[], Awaitable[bytes]] | None = None) -> LiveResponse:
@@ -70,6 +76,7 @@ class Reader:
             headers={"location": f"{path}/join", "content-location": path},
             media_type=MEDIA_TYPE,
             on_gone=self._on_gone,
+            seat=self.seat,
         )
 
     async def outcome(self) -> bytes:

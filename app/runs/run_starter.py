@@ -9,6 +9,7 @@ from litestar import Response
 from sqlalchemy import Connection
 
 from threadmark.app.access import Caller, KeyRing
+from threadmark.app.access.seats import Seat
 from threadmark.app.requests.answers import json_answer
 from threadmark.app.requests.request_key import REPLAYED, RequestKey, replay
 from threadmark.app.resources import Resources
@@ -20,6 +21,7 @@ from threadmark.app.wire.conversations.run_request import RunSpec, StatelessRunB
 from threadmark.app.wire.conversations.run_schema import run_path, run_to_wire
 from threadmark.state import (
     Acceptance,
+    BoundReached,
     KeyInProgress,
     Receipt,
     Reply,
@@ -30,6 +32,7 @@ from threadmark.state import (
     served_routes,
     store_reply,
 )
+from threadmark.state.threads.receipts import replied
 
 __all__ = ["Starter", "created"]
 
@@ -57,24 +60,26 @@ class Starter:
 
     async def stream(self, body: StatelessRunBody) -> Response[None]:
         """Accept the run and stream its events. The same request again, once the run is over, streams them again."""
-        spec, acceptance = await self._accept(body, self._open_receipt())
-        run, is_again = acceptance.run, acceptance.run is None
-        if run is None:
-            run = await self._run_again(acceptance.replay)
-        reader = self._reader(run, cancels=spec.cancel_on_disconnect and not is_again)
+        with await self._seat() as seat:
+            spec, acceptance = await self._accept(body, self._open_receipt())
+            run, is_again = acceptance.run, acceptance.run is None
+            if run is None:
+                run = await self._run_again(acceptance.replay)
+            reader = self._reader(run, seat.kept(), cancels=spec.cancel_on_disconnect and not is_again)
         return reader.stream(spec.modes, START, with_ids=run.resumable, headers=REPLAYED if is_again else None)
 
     async def wait(self, body: StatelessRunBody) -> Response[None] | Response[bytes]:
         """Accept the run and answer with what it came to, when it is over."""
-        spec, acceptance = await self._accept(body, self._open_receipt())
-        if acceptance.run is not None:
-            reader = self._reader(acceptance.run, cancels=spec.cancel_on_disconnect)
-            return reader.result(partial(self._finish, reader))
+        with await self._seat() as seat:
+            spec, acceptance = await self._accept(body, self._open_receipt())
+            if acceptance.run is not None:
+                reader = self._reader(acceptance.run, seat.kept(), cancels=spec.cancel_on_disconnect)
+                return reader.result(partial(self._finish, reader))
         again = acceptance.replay
         if again is not None and again.body is not None:
             return replay(again)
         run = await self._run_again(again)
-        body_again = await self._finish(self._reader(run, cancels=False))
+        body_again = await self._finish(self._reader(run, None, cancels=False))
         return replay(Reply(status_code=200, body=body_again, run_id=run.run_id))
 
     async def _accept(self, body: StatelessRunBody, receipt: Receipt | None) -> tuple[RunSpec, Acceptance]:
@@ -97,7 +102,7 @@ class Starter:
         submission = submission_of(
             spec,
             self.caller,
-            self.resources.wired.registry,
+            self.resources.wired,
             self.thread_id,
             receipt,
             now_us,
@@ -109,8 +114,31 @@ class Starter:
     def _open_receipt(self) -> Receipt | None:
         return None if self.request_key is None else self.request_key.receipt(None)
 
-    def _reader(self, run: Run, *, cancels: bool) -> Reader:
-        return Reader(resources=self.resources, keys=self.keys, caller=self.caller, run=run, cancels_on_leaving=cancels)
+    async def _seat(self) -> Seat:
+        """A seat for the answer, taken before the run is accepted. A repeated request needs none: its run is over.
+
+        Raises BoundReached.
+        """
+        try:
+            return self.resources.take_stream(self.caller.tenant_id)
+        except BoundReached:
+            receipt = self._open_receipt()
+            if receipt is None:
+                raise
+            known = partial(replied, tenant_id=self.caller.tenant_id, receipt=receipt)
+            if await self.resources.database.read(known) is None:
+                raise
+            return Seat.nowhere()
+
+    def _reader(self, run: Run, seat: Seat | None, *, cancels: bool) -> Reader:
+        return Reader(
+            resources=self.resources,
+            keys=self.keys,
+            caller=self.caller,
+            run=run,
+            cancels_on_leaving=cancels,
+            seat=seat,
+        )
 
     async def _run_again(self, reply: Reply | None) -> Run:
         """The run of a repeated request. Raises KeyInProgress before it is over, NotFound when it is gone."""

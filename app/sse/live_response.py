@@ -14,6 +14,7 @@ from litestar.enums import MediaType
 from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
+from threadmark.app.access.seats import Seat
 from threadmark.app.operations.logs import mark_cut
 from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
@@ -30,7 +31,8 @@ class LiveResponse(Response[None]):
 
     `until` returns when the client is to be sent away. The connection is cut then, so that no client takes the part
     for the whole: one whose stream of events ended in order asks how the run stands, and believes that it has heard
-    everything if the run has ended by then. `on_gone` is awaited when the client went before all was sent.
+    everything if the run has ended by then. `on_gone` is awaited when the client went before all was sent. `seat` is
+    released at the end, whichever it is.
     """
 
     def __init__(
@@ -41,11 +43,13 @@ class LiveResponse(Response[None]):
         headers: Mapping[str, str],
         media_type: str,
         on_gone: Act | None = None,
+        seat: Seat | None = None,
     ) -> None:
         super().__init__(None, headers=dict(headers), media_type=media_type, status_code=200)
         self._chunks = chunks
         self._until = until
         self._on_gone = on_gone
+        self._seat = seat
 
     def to_asgi_response(
         self,
@@ -81,6 +85,8 @@ class LiveResponse(Response[None]):
             ended = [task for task in tasks if task.done()]
         finally:
             await _stop(tasks)
+            if self._seat is not None:
+                self._seat.release()
         if sending in ended:
             sending.result()
             await _finish(send)

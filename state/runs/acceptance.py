@@ -14,6 +14,7 @@ from threadmark.state.errors import NotFound, ThreadBusy
 from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
 from threadmark.state.runs.cancellation import cancel_active
 from threadmark.state.runs.resume import Question, Resume, answers_to
+from threadmark.state.runs.run_bounds import NO_BOUNDS, RunBounds, check_open_waits, check_scheduled
 from threadmark.state.runs.run_start import Start, leaves_from
 from threadmark.state.runs.run_status import CancelAction, Multitask, RunStatus, ThreadStatus
 from threadmark.state.threads import receipts
@@ -50,6 +51,7 @@ class RunSubmission:
     check_answer: AnswerCheck | None = None  #: of a run that answers
     find_start: FindStart | None = None  #: of a run that names a checkpoint
     receipt: Receipt | None = None
+    bounds: RunBounds = NO_BOUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +66,21 @@ class Acceptance:
 def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Acceptance:
     """Accept a run.
 
-    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, and for a resume what `answers_to` and
-    `leaves_from` raise; nothing is changed then.
+    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, BoundReached, and for a resume what
+    `answers_to` and `leaves_from` raise; nothing is changed then.
     """
     replay = receipts.look_up(connection, submission.tenant_id, submission.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
+    # After the look-up: a repeated request still gets its answer.
+    if submission.delay_us:
+        check_scheduled(connection, submission.tenant_id, submission.bounds, now_us)
     if (alone := _accept_alone(connection, submission, now_us)) is not None:
         receipts.record(connection, submission.tenant_id, submission.receipt, alone, run_id=alone.run_id)
         return Acceptance(run=alone)
     thread, is_new = _thread(connection, submission, now_us)
+    if submission.resume is None:
+        check_open_waits(connection, submission.tenant_id, submission.bounds, None if is_new else thread.number)
     active = not is_new and statements.ACTIVE.first(connection, {"thread": thread.number}) is not None
     if active and submission.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
@@ -120,6 +127,7 @@ def _accept_alone(connection: Connection, submission: RunSubmission, now_us: int
     labels = label_rows(None, metadata)
     values = _columns(submission, ExecutionId(new_id(now_us)), now_us)
     values |= {f"thread_{name}": value for name, value in thread.items()}
+    values["open_waits_max"] = submission.bounds.open_waits
     values |= {"label_keys": [each["key"] for each in labels], "label_values": [each["value"] for each in labels]}
     row = statements.INSERT_RUN_AND_THREAD.first(connection, values)
     return None if row is None else run_of(row, thread_id)

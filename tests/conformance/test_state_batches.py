@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -11,6 +12,7 @@ from sqlalchemy import Connection, make_url, text
 
 from tests.conformance.gate import Gate
 from tests.conformance.store import ROUTES, Store
+from tests.support.factories import TENANT, a_submission
 from tests.support.waiting import wait_until
 from threadmark.db.prepared import Prepared
 from threadmark.state import (
@@ -25,12 +27,15 @@ from threadmark.state import (
     RunStatus,
     ThreadStatus,
     TurnStarted,
+    accept,
     cancel_runs,
     claim,
     get_run,
     statements,
 )
 from threadmark.state.runs import claim_statements
+from threadmark.state.runs.run_bounds import RunBounds
+from threadmark.state.tasks.task_bounds import check_background_jobs
 
 RUN_COUNT = 6
 SETTLES = RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE))
@@ -227,6 +232,26 @@ def test_statuses_that_an_index_names_are_written_into_the_statements() -> None:
     assert "run.status = 'running'" in claim
     assert "own.status = 'pending'" in accept
     assert "head.status = 'pending'" in accept
+
+
+async def test_no_bound_is_counted_by_reading_a_whole_table(postgresql_store: Store) -> None:
+    """What a tenant keeps waiting is looked up at every run that is accepted; its index has nothing else in it."""
+    store, tasks = postgresql_store, ("compact_many", "compact_thread")
+    await settling(await store.begun())()
+    bounds = RunBounds(scheduled_runs=9, open_waits=9)
+    thread = await store.thread()
+
+    def scans(connection: Connection) -> int:
+        found = text("SELECT sum(seq_scan) FROM pg_stat_xact_user_tables WHERE relname IN ('run', 'wait', 'task')")
+        return int(connection.execute(found).scalar_one())
+
+    def accepted(connection: Connection, thread_id: str | None) -> int:
+        before = scans(connection)
+        accept(connection, a_submission(thread_id=thread_id, delay_us=1, bounds=bounds), store.now_us())
+        check_background_jobs(connection, TENANT, tasks, 9)
+        return scans(connection) - before
+
+    assert [await store.write(partial(accepted, thread_id=each)) for each in (None, thread.thread_id)] == [0, 0]
 
 
 async def test_no_claim_reads_a_whole_table(postgresql_store: Store) -> None:

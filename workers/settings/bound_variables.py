@@ -19,10 +19,18 @@ class Bounds:
     Attributes:
         compactions_per_tenant: Compactions that requests of one tenant wait for, dry runs among them, in one process.
         compactions_per_process: The same of all tenants together.
+        open_streams: Answers to one tenant that stay open in one process: streams, runs that are waited for, events.
+        scheduled_runs: Runs of one tenant that wait for their time.
+        open_waits: Questions of one tenant that nobody has answered; with so many, no run begins that could ask more.
+        background_jobs: Compactions in the background and jobs of compactions that one tenant has open.
     """
 
     compactions_per_tenant: int = 8
     compactions_per_process: int = 32
+    open_streams: int = 1_000
+    scheduled_runs: int = 10_000
+    open_waits: int = 10_000
+    background_jobs: int = 1_000
 
 
 DEFAULT_BOUNDS = Bounds()
@@ -30,6 +38,13 @@ _MEANINGS = {
     "compactions_per_tenant": "Compactions that requests of one tenant wait for at once in a process, dry runs among "
     "them. Those in the background are not counted.",
     "compactions_per_process": "The same of all tenants together.",
+    "open_streams": "Answers to one tenant that are open at once in a process: streams of runs, runs that are waited "
+    "for and joined, and events of jobs.",
+    "scheduled_runs": "Runs of one tenant that wait for their time (`after_seconds`).",
+    "open_waits": "Questions of one tenant that nobody has answered. With so many, no run is accepted but those that "
+    "answer, and those on a thread that asks for an approval itself.",
+    "background_jobs": "Compactions in the background and jobs of compactions that one tenant has open, "
+    "paused ones too.",
 }
 
 BOUND_VARIABLES: tuple[Variable, ...] = (

@@ -1,6 +1,6 @@
 """Compactions as background tasks: ordered in one commit with their task, performed by whichever worker takes it."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import Connection
@@ -28,14 +28,27 @@ COMPACT_THREAD = "compact_thread"
 AGAIN_S = 1.0
 
 
-async def order_compaction(services: Services, tenant_id: str, thread_id: str, order: Order) -> tuple[Compaction, bool]:
+async def order_compaction(
+    services: Services,
+    tenant_id: str,
+    thread_id: str,
+    order: Order,
+    *,
+    check: Callable[[Connection], None] | None = None,
+) -> tuple[Compaction, bool]:
     """Order a compaction and the task that performs it, in one commit; with whether it is new.
 
-    Raises NotFound for the thread, KeyReused for the key of another order.
+    `check` is asked in that commit whether there may be a new one. Raises NotFound for the thread, KeyReused for the
+    key of another order, and what `check` raises; nothing is ordered then.
     """
-    return await service_of(services).compactions.begin(
-        tenant_id, thread_id, order, extra_writes=partial(add_compaction_task, now_us=services.now_us())
-    )
+    now_us = services.now_us()
+
+    def extra_writes(connection: Connection, made: Compaction) -> None:
+        if check is not None:
+            check(connection)
+        add_compaction_task(connection, made, now_us=now_us)
+
+    return await service_of(services).compactions.begin(tenant_id, thread_id, order, extra_writes=extra_writes)
 
 
 async def perform(services: Services, compaction_id: str, kind: SummariserKind) -> Compaction:

@@ -19,7 +19,13 @@ from threadmark.app.requests.answers import json_answer
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request_key import replay
 from threadmark.app.resources import Resources
-from threadmark.app.runs.compaction_request import check_money, policy_asked_for, service_of, thread_id_of
+from threadmark.app.runs.compaction_request import (
+    background_check,
+    check_money,
+    policy_asked_for,
+    service_of,
+    thread_id_of,
+)
 from threadmark.app.sse.framing import HEARTBEAT, frame
 from threadmark.app.sse.live_response import LiveResponse
 from threadmark.app.wire.compactions.compaction_job_schema import NewCompactionJob, ShownJob
@@ -71,6 +77,7 @@ async def create_job(
     def unit(connection: Connection) -> Task | Reply:
         if (reply := look_up(connection, caller.tenant_id, receipt, now_us=now_us)) is not None:
             return reply
+        background_check(connection, resources, caller.tenant_id)
         policy = policy_asked_for(connection, caller.tenant_id, data.policy)
         caps = {"$.cost_max": data.cost_max, "$.policy.cost_max": policy.cost_picos_max}
         check_money(resources, data.summariser, caps)
@@ -172,10 +179,15 @@ async def follow_job(
     job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> LiveResponse:
     """The job as it goes on, as server-sent events, until it is over."""
-    job = await _job(resources, caller, job_id)
-    return LiveResponse(
-        _events(resources, job), until=partial(_stopping, resources), headers={}, media_type="text/event-stream"
-    )
+    with resources.take_stream(caller.tenant_id) as seat:
+        job = await _job(resources, caller, job_id)
+        return LiveResponse(
+            _events(resources, job),
+            until=partial(_stopping, resources),
+            headers={},
+            media_type="text/event-stream",
+            seat=seat.kept(),
+        )
 
 
 @post("/admin/compaction-jobs/{job_id:str}/pause", opt=needs(Scope.ADMIN), status_code=200)

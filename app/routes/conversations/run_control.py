@@ -62,8 +62,9 @@ async def join_run(
     keys: dependencies.Keys,
 ) -> Response[None]:
     """What the run came to, when it is over. Blanks before the answer say that it goes on."""
-    run, _ = await _run(resources, caller, thread_id, run_id)
-    return Reader(resources=resources, keys=keys, caller=caller, run=run).result()
+    with resources.take_stream(caller.tenant_id) as seat:
+        run, _ = await _run(resources, caller, thread_id, run_id)
+        return Reader(resources=resources, keys=keys, caller=caller, run=run, seat=seat.kept()).result()
 
 
 @get("/threads/{thread_id:str}/runs/{run_id:str}/stream", opt=needs(Scope.READ), responses=EVENTS)
@@ -84,10 +85,18 @@ async def join_run_stream(
     after = read_place(request.headers.getall("last-event-id", []))
     if cancel_on_disconnect and not caller.may(Scope.RUN):
         raise Forbidden(f"this key may not cancel runs: it lacks the scope {Scope.RUN}")
-    run, head_seq = await _run(resources, caller, thread_id, run_id)
-    if after is not None and after.seq > head_seq:
-        raise BadEventId
-    reader = Reader(resources=resources, keys=keys, caller=caller, run=run, cancels_on_leaving=cancel_on_disconnect)
+    with resources.take_stream(caller.tenant_id) as seat:
+        run, head_seq = await _run(resources, caller, thread_id, run_id)
+        if after is not None and after.seq > head_seq:
+            raise BadEventId
+        reader = Reader(
+            resources=resources,
+            keys=keys,
+            caller=caller,
+            run=run,
+            cancels_on_leaving=cancel_on_disconnect,
+            seat=seat.kept(),
+        )
     return reader.stream(modes or _modes_of(run), after, with_ids=run.resumable or after is not None)
 
 
@@ -119,11 +128,14 @@ async def cancel_run(
         cancellation.ask(connection, found.thread, resources.wired.now_us())
         return found
 
-    run = await resources.database.write(unit)
-    resources.wired.notifier.notice((wanted,))
     if not wait:
+        await resources.database.write(unit)
+        resources.wired.notifier.notice((wanted,))
         return Response(b"", status_code=202)
-    return Reader(resources=resources, keys=keys, caller=caller, run=run).result(_nothing)
+    with resources.take_stream(caller.tenant_id) as seat:
+        run = await resources.database.write(unit)
+        resources.wired.notifier.notice((wanted,))
+        return Reader(resources=resources, keys=keys, caller=caller, run=run, seat=seat.kept()).result(_nothing)
 
 
 @post("/runs/cancel", opt=needs(Scope.RUN), status_code=204)

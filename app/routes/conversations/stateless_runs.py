@@ -82,7 +82,7 @@ async def create_batch(
     receipt = None if request_key is None else request_key.receipt(lambda body: (200, body))
     offers = [
         submission_of(
-            read_run_spec(each, None, partial(new_id, now_us)), caller, wired.registry, None, None, now_us, trace_parent
+            read_run_spec(each, None, partial(new_id, now_us)), caller, wired, None, None, now_us, trace_parent
         )
         for each in data
     ]
