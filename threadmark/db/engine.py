@@ -43,6 +43,8 @@ def sqlite_engine(url: str, *, write: bool, synchronous: str = "FULL") -> Engine
         # An erased word must not stay behind in the free space of its page.
         connection.execute("PRAGMA secure_delete=ON" if write else "PRAGMA query_only=1")
 
+    _close_what_comes_late(engine)
+
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -84,7 +86,23 @@ def postgresql_engine(
             prepare(connection)
         connection.commit()
 
+    _close_what_comes_late(engine)
     return engine
+
+
+def _close_what_comes_late(engine: Engine) -> None:
+    """Close connections that are given back after the engine was disposed of: nobody else would."""
+    is_disposed = False
+
+    @event.listens_for(engine, "engine_disposed")
+    def _dispose(_engine: Engine) -> None:
+        nonlocal is_disposed
+        is_disposed = True
+
+    @event.listens_for(engine, "checkin")
+    def _check_in(connection: Any | None, _record: Any) -> None:
+        if is_disposed and connection is not None:
+            connection.close()
 
 
 def _make_private(path: Path, *, is_ours: bool) -> None:

@@ -6,8 +6,8 @@ from tests.support.cluster import Cluster
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
-LEASE_TTL_S = 1.0
-HEARTBEAT_S = 0.25
+LEASE_TTL_S = 2.0
+HEARTBEAT_S = 0.5
 BLOCKED_S = 3 * LEASE_TTL_S
 
 
