@@ -12,6 +12,8 @@ UV ?=
 ARGS ?=
 
 export PYTHON UV
+# Without bytecode on disk each of the hundreds of processes in the tests compiles all it imports.
+unexport PYTHONDONTWRITEBYTECODE
 bin := .venv/bin
 locked := pyproject.toml uv.lock constraints.txt
 

@@ -12,7 +12,7 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command of `argv`; the exit code: 0 done, 1 something was found, 2 refused, 130 interrupted."""
     try:
-        # Most of a start is imports, and whoever presses Ctrl-C then presses it here.
+        # Most of a start is imports, so an early Ctrl-C arrives here.
         from threadmark.app.command_line import run  # noqa: PLC0415
 
         return run(argv)

@@ -45,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     migrate.set_defaults(action="run_migrate")
     _add_keys(declared)
     _add_verify(declared)
-    reindex = _command(declared, "reindex", "Build the index of memory anew, beside the one that serves, and swap.")
+    _add_memory(declared)
+    reindex = _command(declared, "reindex", "Rebuild the index of memory beside the one that serves, and swap.")
     reindex.set_defaults(action="run_reindex")
     doctor = _command(declared, "doctor", "Check settings, data directory, servers, agents and port; change nothing.")
     _add_address(doctor)
@@ -83,6 +84,21 @@ def _add_verify(declared: Commands) -> None:
     parser.add_argument("--repair", action="store_true", help="make the index of memory agree with its database")
     parser.add_argument("--thread", metavar="ID", help="this thread alone")
     parser.set_defaults(action="run_verify")
+
+
+def _add_memory(declared: Commands) -> None:
+    parser = declared.add_parser("memory", help="Part what was merged under one name.", description="Names in memory.")
+    actions = parser.add_subparsers(required=True, metavar="merged|split")
+    merged = _command(actions, "merged", "List the histories that have more than one name; exit 1 if there are any.")
+    merged.add_argument("--tenant", type=_tenant, help="of this tenant alone")
+    merged.set_defaults(action="run_merged")
+    split = _command(actions, "split", "Part one of them: each name gets the history of its own statements.")
+    split.add_argument("--tenant", default=DEFAULT_TENANT, type=_tenant, help=f"whose (default: {DEFAULT_TENANT})")
+    split.add_argument("--namespace", required=True, metavar="JSON", help='its labels, such as ["users", "7"]')
+    split.add_argument("--subject", required=True, help="one of its names, or the folded one")
+    split.add_argument("--attribute", required=True, help="likewise")
+    split.add_argument("--dry-run", action="store_true", help="change nothing, and say what would change")
+    split.set_defaults(action="run_split")
 
 
 def _command(declared: Commands, name: str, summary: str) -> argparse.ArgumentParser:

@@ -8,13 +8,13 @@ from litestar import Litestar
 from litestar.di import Provide
 from litestar.types import ControllerRouterHandler
 
-from threadmark.app import openapi
 from threadmark.app.access import Caller, Gate, KeyRing, check_declared
 from threadmark.app.access.key_store import cursor_secret
 from threadmark.app.access.token_buckets import Buckets
 from threadmark.app.edge import Cors, Drain, HangUp, Shield, Trace
 from threadmark.app.listing.cursors import CursorSigner
 from threadmark.app.listing.parameters import learn_parameters, refuse_unknown
+from threadmark.app.openapi.document import config
 from threadmark.app.operations.loop_metrics import LoopMetrics
 from threadmark.app.operations.metrics import HttpMetrics, RedisMetrics
 from threadmark.app.operations.recall_metrics import RecallMetrics
@@ -111,7 +111,7 @@ def create_app(resources: Resources, *, extra_routes: Sequence[ControllerRouterH
         exception_handlers=errors.handlers(),
         request_class=ApiRequest,
         request_max_body_size=settings.body_bytes_max,
-        openapi_config=openapi.config(VERSION),
+        openapi_config=config(VERSION),
         lifespan=[lifespan],
         logging_config=None,
         debug=False,

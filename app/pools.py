@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterator
 from functools import partial
 from typing import TypeVar
 
-from threadmark.state.pools import Pool
+from threadmark.db.execution.pools import Pool
 
 __all__ = ["ANSWERS", "BODIES", "BODY_BYTES_MIN", "sliced"]
 

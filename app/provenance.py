@@ -16,7 +16,6 @@ from threadmark.memory import Evidence, quote_hash
 from threadmark.state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines
 from threadmark.workers.tasks.erased_json import ERASED, MARKS
 from threadmark.workers.tasks.erased_spans import Span, span_now
-from threadmark.workers.turn.messages import text_of
 
 __all__ = ["OpenedEntry", "OpenedSource", "open_sources"]
 
@@ -113,7 +112,7 @@ def _quoted(
     origin = source.origin
     wanted = origin.message_ref
     if thread.thread_id not in texts:
-        texts[thread.thread_id] = {each.id: text_of(each) for each in fold_thread(connection, thread).state.messages}
+        texts[thread.thread_id] = {each.id: each.text for each in fold_thread(connection, thread).state.messages}
     known = texts[thread.thread_id] or {}
     said = dict(_messages(line.payload))
     text = known.get(wanted) if wanted in known else said.get(wanted) if wanted is not None else _only(said)

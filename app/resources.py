@@ -1,4 +1,4 @@
-"""What the application is built from. Whoever opened these closes them, after the application has ended."""
+"""What the application is built from. The code that opened these closes them, after the application has ended."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from threadmark.workers.settings.settings import Settings
 
 __all__ = ["Resources"]
 
-#: A memory that hangs must not hold up what balancers ask.
+#: A memory that hangs must not delay the probes of load balancers.
 MEMORY_TIMEOUT_S = 1.0
 
 
@@ -33,11 +33,12 @@ class Resources:
         fleet_metrics: What `/metrics` last read of the fleet.
         readiness: What `/ready` last found.
         memory_readiness: What it last found of memory, without which the server is ready all the same.
-        compactions: The seats of those who wait for a compaction.
-        streams: The seats of those whose answers stay open.
-        thread_locks: Where those wait who want to tell a thread something.
+        compactions: The seats of requests that wait for a compaction.
+        streams: The seats of answers that stay open.
+        imports, exports: The seats of requests that import and that export memory.
+        thread_locks: Where requests wait that write to one thread.
         request_locks: Where changes of memory wait for an equal one (tenant, Idempotency-Key) that came first.
-        stopping: Set when the server is told to stop: streams end then, instead of holding the stop up.
+        stopping: Set when the server begins to stop: streams end then, instead of delaying the stop.
     """
 
     wired: wiring.Resources
@@ -55,6 +56,8 @@ class Resources:
     )
 
     streams: Seats = field(default_factory=lambda: Seats("open_streams", retry_after_s=5.0))
+    imports: Seats = field(default_factory=lambda: Seats("memory_imports", retry_after_s=5.0))
+    exports: Seats = field(default_factory=lambda: Seats("memory_exports", retry_after_s=5.0))
 
     @property
     def settings(self) -> Settings:
@@ -68,14 +71,24 @@ class Resources:
 
     def take_compaction(self, tenant_id: str) -> Seat:
         """A seat for a compaction that a request waits for. Raises BoundReached."""
-        bounds = self.settings.bounds
+        settings = self.settings
         return self.compactions.take(
-            tenant_id, count_max=bounds.compactions_per_tenant, whole_count_max=bounds.compactions_per_process
+            tenant_id,
+            count_max=settings.compactions_per_tenant_max,
+            whole_count_max=settings.compactions_per_process_max,
         )
 
     def take_stream(self, tenant_id: str) -> Seat:
         """A seat for an answer that stays open. Raises BoundReached."""
-        return self.streams.take(tenant_id, count_max=self.settings.bounds.open_streams)
+        return self.streams.take(tenant_id, count_max=self.settings.open_streams_max)
+
+    def take_import(self, tenant_id: str) -> Seat:
+        """A seat for an import of memory, while its body arrives and its lines are kept. Raises BoundReached."""
+        return self.imports.take(tenant_id, count_max=self.settings.memory_imports_max)
+
+    def take_export(self, tenant_id: str) -> Seat:
+        """A seat for an export of memory, until the whole of it is read. Raises BoundReached."""
+        return self.exports.take(tenant_id, count_max=self.settings.memory_exports_max)
 
     def now(self) -> datetime:
         """The present, an aware UTC instant."""

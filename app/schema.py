@@ -33,7 +33,7 @@ def migrate_all(settings: Settings) -> None:
 
 
 def migrate_for_start(settings: Settings) -> None:
-    """Like `migrate_all`, but a memory that cannot be migrated is told and stops nothing: runs go on without it."""
+    """Like `migrate_all`, but a memory that cannot be migrated is logged and stops nothing: runs go on without it."""
     _migrate_state(settings)
     try:
         migrate_memory(settings)

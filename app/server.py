@@ -1,4 +1,4 @@
-"""Serving: a socket that is ours before anything else begins, and a server that stops when it is told to."""
+"""Serving: a socket that is ours before anything else begins, and a server that stops at a signal."""
 
 import asyncio
 import contextlib
@@ -60,7 +60,7 @@ def url_of(listening: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """uvicorn, telling when it is ready and when it was told to stop; its exit is clean after a signal.
+    """uvicorn, reporting when it is ready and when it begins to stop; its exit is clean after a signal.
 
     At SIGTERM or SIGINT `stopping` is set, so that streams end by themselves; requests get GRACE_S. A second signal
     does not wait for them.
@@ -102,7 +102,7 @@ class Server(uvicorn.Server):
         """Stop at a signal, and swallow it: raising it again, as uvicorn does, would end the process uncleanly."""
         loop = asyncio.get_running_loop()
         for each in _STOPS:
-            loop.add_signal_handler(each, self._told_to_stop)
+            loop.add_signal_handler(each, self._begin_stop)
         try:
             yield
         finally:
@@ -111,9 +111,9 @@ class Server(uvicorn.Server):
 
     def stop(self) -> None:
         """Stop as at a signal."""
-        self._told_to_stop()
+        self._begin_stop()
 
-    def _told_to_stop(self) -> None:
+    def _begin_stop(self) -> None:
         self.force_exit = self.should_exit
         self.should_exit = True
         self._stopping.set()

@@ -5,7 +5,10 @@ import sys
 
 __all__ = ["NAMES", "main"]
 
-NAMES = ("journal", "postgresql", "load", "recall", "memory", "compaction", "compactors", "long_threads", "takeover")
+NAMES = (
+    "journal", "postgresql", "load", "recall", "memory", "imports",
+    "compaction", "compactors", "long_threads", "long_writes", "takeover",
+)  # fmt: skip
 
 
 def main() -> int:

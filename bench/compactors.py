@@ -25,7 +25,7 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langmem.short_term import SummarizationNode
 
-from bench.histories import Sent, Told, history, orphans, share_shown, source_entries
+from bench.parts.histories import HistoryMessage, Sent, history, orphans, share_shown, source_entries
 from threadmark.compaction import (
     GENESIS,
     SECTIONS,
@@ -54,7 +54,7 @@ class Outcome:
     """What the model would be sent, which messages left, and what the summariser was shown."""
 
     sent: Sequence[Sent]
-    covered: Sequence[Told]
+    covered: Sequence[HistoryMessage]
     prompts: Sequence[str]
 
 
@@ -63,7 +63,7 @@ class Compactor(Protocol):
 
     name: str
 
-    async def compact(self, told: Sequence[Told]) -> Outcome | None:
+    async def compact(self, source: Sequence[HistoryMessage]) -> Outcome | None:
         """The outcome; None where it left the history as it was."""
         ...
 
@@ -83,27 +83,27 @@ class RecordingModel(BaseChatModel):
 
 
 def _shown_of(message: BaseMessage) -> str:
-    told = str(message.text)
+    text = str(message.text)
     if isinstance(message, AIMessage):
-        told += "".join(f"\n{call['args'].get('query', '')}" for call in message.tool_calls)
-    return told
+        text += "".join(f"\n{call['args'].get('query', '')}" for call in message.tool_calls)
+    return text
 
 
 class Langmem:
     """langmem's SummarizationNode; `max_tokens` has no default, all else has its own."""
 
     def __init__(self, window: int | None) -> None:
-        told = "half of the history" if window is None else f"{window:,}"
-        self.name = f"langmem {version('langmem')}, max_tokens {told}"
+        window_text = "half of the history" if window is None else f"{window:,}"
+        self.name = f"langmem {version('langmem')}, max_tokens {window_text}"
         self._window = window
 
     def window_exceeds(self, tokens: int) -> bool:
         """Whether a history of so many tokens would not fill the window."""
         return self._window is not None and self._window >= tokens
 
-    async def compact(self, told: Sequence[Told]) -> Outcome | None:
+    async def compact(self, source: Sequence[HistoryMessage]) -> Outcome | None:
         """Run the node once on the whole history."""
-        messages = _messages(told)
+        messages = _messages(source)
         model = RecordingModel(prompts=[])
         window = self._window or count_tokens_approximately(messages) // 2
         node = SummarizationNode(model=model, max_tokens=window)
@@ -111,34 +111,34 @@ class Langmem:
             warnings.simplefilter("ignore", RuntimeWarning)  # that it shows more than fits: the figures say so
             update = await node.ainvoke({"messages": messages, "context": {}})
         after = cast(list[AnyMessage], update["summarized_messages"])
-        return _outcome(told, after, model.prompts) if model.prompts else None
+        return _outcome(source, after, model.prompts) if model.prompts else None
 
 
 class Langchain:
     """LangChain's SummarizationMiddleware. Its `trigger` is off by default: here it always fires."""
 
     def __init__(self, **more: Any) -> None:
-        told = ", ".join(f"{name}={value}" for name, value in more.items()) or "defaults"
-        self.name = f"LangChain {version('langchain')} SummarizationMiddleware, {told}"
+        settings = ", ".join(f"{name}={value}" for name, value in more.items()) or "defaults"
+        self.name = f"LangChain {version('langchain')} SummarizationMiddleware, {settings}"
         self._more = more
 
-    async def compact(self, told: Sequence[Told]) -> Outcome | None:
+    async def compact(self, source: Sequence[HistoryMessage]) -> Outcome | None:
         """Run the hook before a model call once."""
         model = RecordingModel(prompts=[])
         middleware: SummarizationMiddleware[Any, Any] = SummarizationMiddleware(
             model, trigger=("tokens", 1), **self._more
         )
-        update = await middleware.abefore_model({"messages": _messages(told)}, cast(Any, None))
+        update = await middleware.abefore_model({"messages": _messages(source)}, cast(Any, None))
         if update is None:
             return None
         after = [each for each in update["messages"] if not isinstance(each, RemoveMessage)]
-        return _outcome(told, after, model.prompts)
+        return _outcome(source, after, model.prompts)
 
 
-def _messages(told: Sequence[Told]) -> list[AnyMessage]:
+def _messages(source: Sequence[HistoryMessage]) -> list[AnyMessage]:
     """The history as LangChain has it: a message with several results becomes several."""
     made: list[AnyMessage] = []
-    for message in told:
+    for message in source:
         if message.role is Role.TOOL:
             made.extend(
                 ToolMessage(
@@ -157,14 +157,14 @@ def _messages(told: Sequence[Told]) -> list[AnyMessage]:
     return made
 
 
-def _outcome(told: Sequence[Told], after: Sequence[AnyMessage], prompts: Sequence[str]) -> Outcome:
+def _outcome(source: Sequence[HistoryMessage], after: Sequence[AnyMessage], prompts: Sequence[str]) -> Outcome:
     kept = {message.id for message in after}
     covered = []
-    for message in told:
+    for message in source:
         gone = [at for at in range(len(message.answers) or 1) if f"{message.number}.{at}" not in kept]
         if gone:
             texts = tuple(message.texts[at] for at in gone) if message.answers else message.texts
-            covered.append(Told(message.number, message.role, texts, message.calls))
+            covered.append(HistoryMessage(message.number, message.role, texts, message.calls))
     return Outcome(_sent(after), covered, prompts)
 
 
@@ -184,9 +184,9 @@ class Ours:
         self.name = f"Threadmark, keep_last_turns={policy.keep_last_turns}"
         self._policy = policy
 
-    async def compact(self, told: Sequence[Told]) -> Outcome | None:
+    async def compact(self, source: Sequence[HistoryMessage]) -> Outcome | None:
         """Plan, summarise and account; the outcome is the view as it is rendered."""
-        entries = source_entries(told)
+        entries = source_entries(source)
         situation = Situation(view=first_view("v1"), entries=entries, segments={})
         plan = plan_compaction(situation, self._policy)
         if not isinstance(plan, Plan):
@@ -214,7 +214,7 @@ class Ours:
             for part in render(proposal.view, entries, {"s": proposal.segment}).parts
         ]
         leaving = set(plan.covered)
-        return Outcome(sent, [message for message in told if message.number in leaving], summariser.prompts)
+        return Outcome(sent, [message for message in source if message.number in leaving], summariser.prompts)
 
 
 @dataclass
@@ -229,27 +229,27 @@ class Quoting:
         lines = re.findall(r"^\[(\d+)\] \w+ \(\w+\): (.+)$", prompt.user, re.MULTILINE)
         chosen = lines[:: max(1, len(lines) // len(SECTIONS))]
         quoted = [f"- [{seq}] {text[:160]}" for seq, text in chosen]
-        told = [
+        sections = [
             f"## {name}\n" + ("\n".join(quoted[at :: len(SECTIONS)]) or "- none") for at, name in enumerate(SECTIONS)
         ]
-        return SummaryReply(text="\n".join(told), prompt_tokens=prompt.prompt_tokens)
+        return SummaryReply(text="\n".join(sections), prompt_tokens=prompt.prompt_tokens)
 
 
-async def measure(compactor: Compactor, histories: Sequence[Sequence[Told]]) -> str:
+async def measure(compactor: Compactor, histories: Sequence[Sequence[HistoryMessage]]) -> str:
     """One row: how many were compacted, orphans, how often no model was asked, what was shown, CPU."""
     faulty = count = compacted = silent = 0
     shares: list[float] = []
     spent = 0.0
-    for told in histories:
+    for source in histories:
         start = time.process_time()
-        outcome = await compactor.compact(told)
+        outcome = await compactor.compact(source)
         spent += time.process_time() - start
         if outcome is None:
             continue
         compacted += 1
         silent += not outcome.prompts
-        open_calls = {call for each in told if each.is_open for call, _ in each.calls}
-        answered = {call for each in told for call in each.answers}
+        open_calls = {call for each in source if each.is_open for call, _ in each.calls}
+        answered = {call for each in source for call in each.answers}
         found = orphans(outcome.sent, frozenset(open_calls - answered))
         count += found
         faulty += found > 0
@@ -272,10 +272,10 @@ async def main() -> None:
     )
     for kind, count, tokens, lines in KINDS:
         histories = [history(seed, tokens, lines) for seed in range(count)]
-        calls = sum(len(message.calls) for told in histories for message in told)
-        for told in histories:
-            open_calls = frozenset(call for message in told if message.is_open for call, _ in message.calls)
-            assert orphans(_sent(_messages(told)), open_calls) == 0
+        calls = sum(len(message.calls) for source in histories for message in source)
+        for source in histories:
+            open_calls = frozenset(call for message in source if message.is_open for call, _ in message.calls)
+            assert orphans(_sent(_messages(source)), open_calls) == 0
         print(f"\n{kind}: {count:,} histories, {sum(map(len, histories)):,} messages, {calls:,} calls\n")
         print("| compactor | compacted | with orphans | orphans | not asked | shown, mean | shown, least | CPU each |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, event
 
-from bench.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
-from threadmark.state import JournalWriter, fold, get_thread, writer
-from threadmark.state.append import append_batch
-from threadmark.state.append.append_batch import Append, Outcome
+from bench.parts.work import AGENT, PAYLOAD, STEP_COUNT, Bench, returned
+from threadmark.state import JournalWriter, fold, get_thread
+from threadmark.state.batches import append_batch
+from threadmark.state.batches.append_batch import Append, Outcome
 from threadmark.workers.agents.agent import ChatAgent, Limits
 from threadmark.workers.turn.turn import Turn
 
@@ -61,12 +61,12 @@ def slower_disk(disk_s: float) -> Iterator[None]:
     def after(_connection: Connection) -> None:
         time.sleep(disk_s)
 
-    setattr(writer, "commit_appends", slower)  # noqa: B010
+    setattr(append_batch, "commit_appends", slower)  # noqa: B010
     event.listen(Engine, "commit", after)
     try:
         yield
     finally:
-        setattr(writer, "commit_appends", commit)  # noqa: B010
+        setattr(append_batch, "commit_appends", commit)  # noqa: B010
         event.remove(Engine, "commit", after)
 
 
@@ -124,7 +124,7 @@ async def concurrent(bench: Bench, baseline: sqlite3.Connection, disk_s: float =
         await asyncio.gather(*(bench.submission() for _ in range(CONCURRENT_COUNT)))
         began = time.perf_counter()
         claims = await bench.claim(CONCURRENT_COUNT)
-        await asyncio.gather(*(Turn(bench.services, each, AGENT).take() for each in claims))
+        await asyncio.gather(*(Turn(bench.parts, each, AGENT).take() for each in claims))
         engine.append(CONCURRENT_COUNT / (time.perf_counter() - began))
     for name, figures in (("journal alone", journal), ("whole engine", engine)):
         ours = statistics.median(figures)
@@ -159,14 +159,14 @@ async def resume(bench: Bench) -> None:
         bench.model.step_count = count
         await bench.submission()
         (claimed,) = await bench.claim(1)
-        await Turn(bench.services, claimed, agent).take()
+        await Turn(bench.parts, claimed, agent).take()
         bench.model.step_count = STEP_COUNT
         thread = await bench.database.read(partial(get_thread, tenant_id="bench", thread_id=claimed.thread.thread_id))
         took = []
         for _ in range(5):
             reads = bench.database.read_count
             began = time.perf_counter()
-            state = fold(await bench.services.journal.read(thread.number))
+            state = fold(await bench.parts.journal.read(thread.number))
             took.append(time.perf_counter() - began)
             reads = bench.database.read_count - reads
         print(

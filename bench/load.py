@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx2
 
-from bench.load_streams import hear_many
+from bench.parts.load_streams import hear_many
 from tests.support.cluster import Cluster
 from tests.support.servers import PrivatePostgres, PrivateRedis
 
@@ -39,8 +39,8 @@ SAME_S = 0.25
 
 
 @dataclass
-class Told:
-    """What came of the requests of a stage."""
+class StageResult:
+    """The outcome of the requests of a stage."""
 
     post_s: list[float] = field(default_factory=list)
     runs: list[tuple[str, str]] = field(default_factory=list)  #: thread and run
@@ -67,7 +67,7 @@ class Load:
         made = await asyncio.gather(*(self.http.post("/threads", json={}) for _ in range(count)))
         return [each.raise_for_status().json()["thread_id"] for each in made]
 
-    async def turn(self, thread_id: str, told: Told, delay_ms: int = TOOL_MS) -> None:
+    async def turn(self, thread_id: str, result: StageResult, delay_ms: int = TOOL_MS) -> None:
         """Ask for one turn."""
         script = f'call lookup_order {{"order_id": "o-{next(self._orders)}", "delay_ms": {delay_ms}}}'
         body = {
@@ -77,25 +77,25 @@ class Load:
         }
         began = time.perf_counter()
         answer = await self.http.post(f"/threads/{thread_id}/runs", json=body)
-        told.post_s.append(time.perf_counter() - began)
-        told.statuses[str(answer.status_code)] = told.statuses.get(str(answer.status_code), 0) + 1
+        result.post_s.append(time.perf_counter() - began)
+        result.statuses[str(answer.status_code)] = result.statuses.get(str(answer.status_code), 0) + 1
         if answer.is_success:
-            told.runs.append((thread_id, answer.json()["run_id"]))
+            result.runs.append((thread_id, answer.json()["run_id"]))
 
-    async def arrive(self, threads: list[str], rate_per_s: float, seconds: float) -> Told:
+    async def arrive(self, threads: list[str], rate_per_s: float, seconds: float) -> StageResult:
         """Turns by the clock, on the threads in turn."""
-        told, began = Told(), time.perf_counter()
+        result, began = StageResult(), time.perf_counter()
         async with asyncio.TaskGroup() as group:
             for number in range(round(rate_per_s * seconds)):
                 await asyncio.sleep(max(0.0, began + number / rate_per_s - time.perf_counter()))
-                group.create_task(self.turn(threads[number % len(threads)], told))
-        return told
+                group.create_task(self.turn(threads[number % len(threads)], result))
+        return result
 
-    async def settled(self, told: Told) -> list[dict[str, Any]]:
+    async def settled(self, result: StageResult) -> list[dict[str, Any]]:
         """The runs, when all of them are over."""
-        deadline, left, done = time.perf_counter() + SETTLE_S_MAX, list(told.runs), []
+        deadline, left, done = time.perf_counter() + SETTLE_S_MAX, list(result.runs), []
         while left and time.perf_counter() < deadline:
-            # Rarely: whoever asks all the time is a load of its own.
+            # Rarely: constant polling is a load of its own.
             await asyncio.sleep(POLL_S)
             answers = await asyncio.gather(*(self.http.get(f"/threads/{one}/runs/{run}") for one, run in left[:100]))
             runs = [each.raise_for_status().json() for each in answers]
@@ -104,11 +104,11 @@ class Load:
             left = [each for each in left if each[1] not in over]
         return done
 
-    async def waits_s(self, told: Told, runs: list[dict[str, Any]]) -> list[float]:
+    async def waits_s(self, result: StageResult, runs: list[dict[str, Any]]) -> list[float]:
         """Seconds from the acceptance of each run to the beginning of its first turn."""
         created = {each["run_id"]: _epoch_s(each["created_at"]) for each in runs}
         waits: list[float] = []
-        for thread_id in dict.fromkeys(thread for thread, _ in told.runs):
+        for thread_id in dict.fromkeys(thread for thread, _ in result.runs):
             entries = await self.journal(thread_id)
             current = ""
             for entry in entries:
@@ -141,13 +141,13 @@ def _ms(values: list[float], q: float) -> str:
     return f"{_quantile(values, q) * 1000:.0f} ms"
 
 
-async def _summary(load: Load, name: str, told: Told) -> float:
-    runs = await load.settled(told)
-    waits = await load.waits_s(told, runs)
+async def _summary(load: Load, name: str, result: StageResult) -> float:
+    runs = await load.settled(result)
+    waits = await load.waits_s(result, runs)
     successes = sum(each["status"] == "success" for each in runs)
     print(
-        f"{name}: {len(told.post_s)} asked, answers {told.statuses}, {successes} succeeded; "
-        f"POST p50 {_ms(told.post_s, 0.5)}, p99 {_ms(told.post_s, 0.99)}; "
+        f"{name}: {len(result.post_s)} asked, answers {result.statuses}, {successes} succeeded; "
+        f"POST p50 {_ms(result.post_s, 0.5)}, p99 {_ms(result.post_s, 0.99)}; "
         f"queue wait p50 {_ms(waits, 0.5)}, p99 {_ms(waits, 0.99)}",
         flush=True,
     )
@@ -157,8 +157,8 @@ async def _summary(load: Load, name: str, told: Told) -> float:
 async def smoke(load: Load) -> None:
     """L0: 50 threads, 2 turns a second; every journal verifies."""
     threads = await load.threads(50)
-    told = await load.arrive(threads, 2.0, 15.0)
-    await _summary(load, "L0", told)
+    result = await load.arrive(threads, 2.0, 15.0)
+    await _summary(load, "L0", result)
     verdicts = await asyncio.gather(*(load.http.get(f"/threads/{each}/journal/verify") for each in threads[:30]))
     print(f"L0: journals that do not verify: {sum(not each.json()['holds'] for each in verdicts)}", flush=True)
 
@@ -169,7 +169,7 @@ async def steady(load: Load) -> None:
 
 
 def _done_per_s(runs: list[dict[str, Any]]) -> float:
-    """By the server's own clock: whoever asks a thousand runs how they are has the answer seconds later."""
+    """By the server's own clock: a client that polls a thousand runs sees their ends seconds later."""
     began_s = min(_epoch_s(each["created_at"]) for each in runs)
     return len(runs) / (max(_epoch_s(each["updated_at"]) for each in runs) - began_s)
 
@@ -183,9 +183,9 @@ async def ramp(load: Load) -> None:
         load.cluster.await_all()
         threads, rate, best = await load.threads(L1_THREADS), first, 0.0
         while rate <= L2_MAX:
-            told = await load.arrive(threads, rate, L2_S)
-            best = max(best, _done_per_s(await load.settled(told)))
-            if await _summary(load, f"L2 {count} workers at {rate:g} turns/s", told) > KNEE_S:
+            result = await load.arrive(threads, rate, L2_S)
+            best = max(best, _done_per_s(await load.settled(result)))
+            if await _summary(load, f"L2 {count} workers at {rate:g} turns/s", result) > KNEE_S:
                 break
             # More workers do not begin where fewer had no trouble.
             first, rate = rate, rate + L2_STEP
@@ -197,17 +197,17 @@ async def hot_thread(load: Load) -> None:
     others = await load.threads(20)
     alone = await load.arrive(others, 5.0, 5.0)
     await load.settled(alone)
-    (hot,), told, room = await load.threads(1), Told(), asyncio.Semaphore(L3_CLIENTS)
+    (hot,), result, room = await load.threads(1), StageResult(), asyncio.Semaphore(L3_CLIENTS)
 
     async def say() -> None:
         async with room:
-            await load.turn(hot, told, delay_ms=0)
+            await load.turn(hot, result, delay_ms=0)
 
     began = time.perf_counter()
     saying = asyncio.gather(*(say() for _ in range(L3_MESSAGES)))
     beside = await load.arrive(others, 5.0, 5.0)
     await saying
-    runs = await load.settled(told)
+    runs = await load.settled(result)
     took_s = time.perf_counter() - began
     started = [each["payload"]["run_id"] for each in await load.journal(hot) if each["kind"] == "run_started"]
     at_s = {each["run_id"]: _epoch_s(each["created_at"]) for each in runs}
@@ -229,15 +229,15 @@ async def streams(load: Load) -> None:
 
 async def recovery(load: Load) -> None:
     """L7: every worker is killed with hundreds of runs in flight."""
-    threads, told = await load.threads(L7_RUNS), Told()
-    await asyncio.gather(*(load.turn(each, told, delay_ms=20_000) for each in threads))
+    threads, result = await load.threads(L7_RUNS), StageResult()
+    await asyncio.gather(*(load.turn(each, result, delay_ms=20_000) for each in threads))
     await asyncio.sleep(3.0)
     for each in load.cluster.workers:
         each.end(signal.SIGKILL)
     killed_at = time.time()
     load.cluster.await_all()
     ready_s = time.time() - killed_at
-    runs = await load.settled(told)
+    runs = await load.settled(result)
     again = [
         _epoch_s(entry["at"]) - killed_at
         for thread in threads

@@ -18,8 +18,9 @@ from pathlib import Path
 
 import msgspec
 
-from bench.compaction import row, thread
-from bench.shelf import MARK, TENANT, Shelf
+from bench.compaction import row
+from bench.parts.shelf import MARK, TENANT, Shelf
+from bench.parts.threads import thread
 from threadmark.compaction import (
     Analyses,
     CompactionStatus,
@@ -36,7 +37,7 @@ from threadmark.compaction import (
 )
 from threadmark.compaction.summary import estimate_tokens, extractive_draft, text_of
 from threadmark.compaction.view.next_view import next_view
-from threadmark.workers.fleet.gc_freeze import settle_heap
+from threadmark.workers.fleet.interpreter import settle_heap
 from threadmark.workers.tasks.compaction_job import COMPACT_MANY, JobPayload, compact_many
 
 THREAD_COUNT = int(os.environ.get("BENCH_THREADS", "10000"))
@@ -57,7 +58,7 @@ async def timed(work: Callable[[int], Awaitable[object]], count: int) -> tuple[f
     return statistics.median(times), statistics.quantiles(times, n=20)[-1], cpu
 
 
-def told(figures: tuple[float, float, float]) -> str:
+def cell(figures: tuple[float, float, float]) -> str:
     """The three figures in one cell."""
     return f"{figures[0]:.1f} ms, p95 {figures[1]:.1f} ms, CPU {figures[2]:.1f} ms"
 
@@ -114,9 +115,9 @@ async def recall(folder: Path) -> None:
         query = "SELECT body FROM compaction_row WHERE tenant_id = ? AND row_id = ? LIMIT 200"
         raw.execute(query, (TENANT, names[number % len(names)])).fetchall()
 
-    base = told(await timed(by_key, PROBE_COUNT))
-    row(f"exact recall in one thread of {size}", told(await timed(in_thread, PROBE_COUNT)), "p95 below 50 ms", base)
-    row(f"exact recall over the tenant, {size}", told(await timed(in_tenant, 8)), "p95 below 50 ms", base)
+    base = cell(await timed(by_key, PROBE_COUNT))
+    row(f"exact recall in one thread of {size}", cell(await timed(in_thread, PROBE_COUNT)), "p95 below 50 ms", base)
+    row(f"exact recall over the tenant, {size}", cell(await timed(in_tenant, 8)), "p95 below 50 ms", base)
     raw.close()
     await shelf.database.close()
 
@@ -143,11 +144,11 @@ async def restores(folder: Path) -> None:
     async def read(_: int) -> None:
         raw.execute("SELECT payload FROM entry WHERE thread = ? ORDER BY seq", (done.thread,)).fetchall()
 
-    base = told(await timed(read, 20))
+    base = cell(await timed(read, 20))
     figures = await timed(there_and_back, RESTORE_COUNT)
     shown = await shelf.service.views.show(TENANT, "long", views[-2])
     assert shown.rendered.render_hash == whole.rendered.render_hash
-    row(f"restore, and its undo, {EVENT_COUNT:,} entries", told(figures), "p95 below 100 ms", f"reading them: {base}")
+    row(f"restore, and its undo, {EVENT_COUNT:,} entries", cell(figures), "p95 below 100 ms", f"reading them: {base}")
     raw.close()
     await shelf.database.close()
 
@@ -166,7 +167,7 @@ async def job(folder: Path) -> None:
     base = (time.process_time() - start) / 5
     task, context = await shelf.task(COMPACT_MANY, msgspec.to_builtins(JobPayload(policy=POLICY, concurrency=2)))
     wall, cpu = time.perf_counter(), time.process_time()
-    progress = await compact_many(shelf.services, task, context)
+    progress = await compact_many(task, context, database=shelf.database, compactor=shelf.compactor)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     assert progress["outcomes"] == {"committed": JOB_COUNT}, progress
     row(

@@ -161,7 +161,7 @@ async def singles(memory: Recollection, texts: Texts, count: int, row: Row) -> N
         assert answers.answers[0].assertion.text == text
         seen.append((time.perf_counter() - begin) * 1_000)
     row("one durable write, p50 / p95", count, shown(spent), "at most 3 / 10")
-    row("written to told by recall, p50 / p95", count, shown(seen), "p95 at most 50")
+    row("write to visible in recall, p50 / p95", count, shown(seen), "p95 at most 50")
     await memory.index_pending()
 
 

@@ -24,7 +24,7 @@ from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
 from langgraph.graph import END, START, StateGraph
 
 from bench.journal import steps
-from bench.work import AGENT, PAYLOAD, RESULT, STEP_COUNT, Bench
+from bench.parts.work import AGENT, PAYLOAD, RESULT, STEP_COUNT, Bench
 from tests.support.servers import PrivatePostgres
 from threadmark.workers.turn.turn import Turn
 
@@ -153,7 +153,7 @@ async def measure(server: PrivatePostgres) -> None:
         async def engine_turn() -> None:
             await bench.submission()
             for claimed in await bench.claim(1):
-                await Turn(bench.services, claimed, AGENT).take()
+                await Turn(bench.parts, claimed, AGENT).take()
 
         dbos_url = new_database(server)
         config: DBOSConfig = {

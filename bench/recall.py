@@ -2,7 +2,7 @@
 
     python -m bench.recall [--data FILE …] [--minilm FOLDER] [--embedders wordllama,minilm,hashed]
 
-Always measured: the project's own synthetic conversations (`bench.conversations`). Measured when it is there:
+Always measured: the project's own synthetic conversations (`bench.parts.conversations`). Measured when it is there:
 `../shared/data/locomo-dev.json` beside the repository (LoCoMo, CC BY-NC 4.0: for evaluation only, never a part of this
 project), or any file of that form given with `--data`. Adversarial questions are left out, as they have no evidence.
 """
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.conversations import Asked, Conversation, Said, synthetic
+from bench.parts.conversations import Asked, Conversation, Said, synthetic
 from threadmark.memory import (
     CURRENT,
     TURN,

@@ -1,4 +1,4 @@
-"""How long a run stands still when its worker is killed, as somebody outside sees it.
+"""How long a run stands still when its worker is killed, as a client sees it.
 
 Two APIs and three workers are processes of their own over a PostgreSQL and a Redis. A supervisor starts a killed worker
 again, at once and at the full price of a start. Runs call tools that take a while, so that every kill meets some in the
@@ -25,7 +25,7 @@ from contextlib import ExitStack
 import httpx2
 import psycopg
 
-from bench.takeover_figures import Kill, Takeover, report, takeovers
+from bench.parts.takeover_figures import Kill, Takeover, report, takeovers
 from tests.support.cluster import Cluster, WorkerProcess
 from tests.support.servers import PrivatePostgres, PrivateRedis
 
@@ -119,7 +119,7 @@ class Driver:
 
 
 class Killer:
-    """Kills workers that are ready, and sees how soon their locks are down for anybody who asks all the time."""
+    """Kills workers that are ready, and measures how soon their locks are down for a process that polls."""
 
     def __init__(self, supervisor: Supervisor, database_dsn: str, chance: random.Random) -> None:
         self._supervisor = supervisor
@@ -135,7 +135,7 @@ class Killer:
             held = await _locks(session)
             pid, at_s = victim.pid, time.time()
             os.kill(pid, signal.SIGKILL)
-            # The lease's row goes when somebody has buried the worker; the lock is down before.
+            # The lease's row goes when another worker has reaped the dead one; the lock is down before.
             async with asyncio.timeout(LOCK_S_MAX):
                 while True:
                     if not held <= await _locks(session):

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Text
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, Text, text
 from sqlmodel import Field, SQLModel
 
-__all__ = ["BIG", "METADATA", "Row", "big", "document", "long_text", "thread_key"]
+__all__ = ["BIG", "METADATA", "Row", "big", "count", "document", "long_text", "thread_key"]
 
 METADATA = MetaData()
 BIG = BigInteger().with_variant(Integer, "sqlite")
@@ -20,6 +20,11 @@ class Row(SQLModel):
 def big(default: int | None = 0) -> Any:
     """A whole number of 64 bits; one that may be missing has the default None."""
     return Field(default=default, sa_column=Column(BIG, nullable=default is None, default=default))
+
+
+def count() -> Any:
+    """A count that is 0 where a version before inserted the row without it."""
+    return Field(default=0, sa_column=Column(BIG, nullable=False, default=0, server_default=text("0")))
 
 
 def thread_key() -> Any:

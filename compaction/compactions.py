@@ -18,10 +18,12 @@ from threadmark.compaction.policy.breaker import Attempt, breaker
 from threadmark.compaction.policy.money import Price
 from threadmark.compaction.policy.paid_replies import PaidReplies
 from threadmark.compaction.records import Compaction, CompactionStatus, Order, Trigger
-from threadmark.compaction.run.compaction_run import CompactionRun, draft
+from threadmark.compaction.run.ahead import clear_left
+from threadmark.compaction.run.compaction_run import CompactionRun
+from threadmark.compaction.run.draft import draft
 from threadmark.compaction.run.plan import Plan, Refusal, Situation, plan_compaction
 from threadmark.compaction.run.proposal import Aborted, Proposal
-from threadmark.compaction.store import orders, outlooks
+from threadmark.compaction.store import holds, orders, outlooks
 from threadmark.compaction.store.outlooks import Outlook
 from threadmark.compaction.summary import Summariser, TokenCounter
 from threadmark.state import Database, FoldCache, KeyReused, NotFound, get_thread, new_id, to_us
@@ -50,12 +52,21 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compactions:
-    """The verbs over compactions. `count` counts tokens, the same counter for everything; `now` is the clock."""
+    """The verbs over compactions. `count` counts tokens, the same counter for everything; `now` is the clock.
+
+    `beating` says which workers live although their leases have ended.
+    """
 
     def __init__(
-        self, database: Database, count: TokenCounter, now: Callable[[], datetime], fold_cache: FoldCache | None = None
+        self,
+        database: Database,
+        count: TokenCounter,
+        now: Callable[[], datetime],
+        fold_cache: FoldCache | None = None,
+        beating: holds.Beating = holds.none_beating,
     ) -> None:
         self.database, self.count, self.now, self.fold_cache = database, count, now, fold_cache
+        self.beating = beating
         self.count_message = MessageCounter(count)
 
     async def preview(
@@ -86,8 +97,8 @@ class Compactions:
     ) -> tuple[Compaction, bool]:
         """Order a compaction; with whether it is new. The same key and order are the same compaction.
 
-        It is `planned` then, and `perform` does it; `alongside` is part of the commit of a new one, so that whoever is
-        to perform it is told for certain. Raises NotFound for the thread, KeyReused for a key of another order.
+        It is `planned` then, and `perform` does it; `alongside` is part of the commit of a new one, so that its
+        performer is certain to learn of it. Raises NotFound for the thread, KeyReused for a key of another order.
         """
         digest = order.fingerprint(thread_id)
         now_us = to_us(self.now())
@@ -148,7 +159,7 @@ class Compactions:
         return await CompactionRun(self, compaction_id, holder, worker_id, summariser, price, fence).perform()
 
     async def plan(self, loaded: Loaded, order: Order, *, run_in_progress: bool = False) -> Plan | Refusal:
-        """What an automatic compaction would do, unless the last ones over the same floor were in vain."""
+        """What an automatic compaction would do, unless the last ones over the same floor did not help."""
         plan = plan_compaction(_situation(loaded, order.base_tokens, run_in_progress=run_in_progress), order.policy)
         before = await self.of_thread(loaded.thread.tenant_id, loaded.thread.thread_id, count_max=BREAKER_LOOKS_AT)
         return breaker(plan, [_attempt(each) for each in reversed(before) if each.trigger in _AUTOMATIC])
@@ -196,7 +207,13 @@ class Compactions:
     async def unfinished(self, count_max: int = 100) -> list[Compaction]:
         """Compactions of all tenants that wait to be performed, or whose process died: what a sweep looks for."""
         now_us = to_us(self.now())
-        return await self.database.read(lambda connection: orders.open_compactions(connection, now_us, count_max))
+        return await self.database.read(
+            lambda connection: holds.open_compactions(connection, now_us, count_max, self.beating)
+        )
+
+    async def clear_left(self) -> int:
+        """Remove rows that were written ahead of commits that will not come; of how many compactions."""
+        return await clear_left(self.database, to_us(self.now()), self.beating)
 
     async def load(self, tenant_id: str, thread_id: str) -> Loaded:
         """The thread with its messages and its view, read at once. Raises NotFound."""

@@ -3,7 +3,7 @@
 CompactionError
 ├── ViewBroken          a view names what is not there, or names it twice
 ├── PlanOutdated        the view has moved since the plan was made
-├── ViewMoved           somebody else moved the view, or changed what it covers; nothing was written
+├── ViewMoved           another caller moved the view, or changed what it covers; nothing was written
 ├── RunInProgress       a run holds the thread; nothing was written
 ├── HoldLost            another process performs the compaction now; nothing was written
 ├── BudgetSpent          the money that several compactions share does not suffice; the call was not made
@@ -77,7 +77,7 @@ class BudgetSpent(CompactionError):
 
 
 class PolicyMoved(CompactionError):
-    """The name stands for another version, or for nothing, or stands for something already."""
+    """The name has another version, has none, or has one already."""
 
     def __init__(self, name: str, version: int | None) -> None:
         there = "does not exist" if version is None else f"has version {version} now"
@@ -86,7 +86,7 @@ class PolicyMoved(CompactionError):
 
 
 class NothingToUndo(CompactionError):
-    """Only a restore can be undone, and only by whoever still stands at it."""
+    """Only a restore can be undone, and only while the view still stands at it."""
 
     def __init__(self, view_id: str, what: str) -> None:
         super().__init__(f"view {view_id!r} cannot be undone: {what}")

@@ -1,6 +1,6 @@
 """Threads of compaction by purpose. Tenants take turns in each of them."""
 
-from threadmark.state.pools import Pool
+from threadmark.db.execution.pools import Pool
 
 __all__ = ["COMPACTING", "RANKING"]
 

@@ -39,7 +39,7 @@ WHOLE_VIEW = "whole"
 class CompactionStatus(StrEnum):
     """Where a compaction stands; see MOVES."""
 
-    PLANNED = "planned"  #: ordered, and nobody performs it right now
+    PLANNED = "planned"  #: ordered, and no process performs it right now
     SUMMARISING = "summarising"  #: a process performs it
     COMMITTED = "committed"  #: in effect in the thread's view
     REFUSED = "refused"  #: there was nothing to do; `error_code` has the reason

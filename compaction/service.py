@@ -14,11 +14,10 @@ from threadmark.compaction.erase.retention import hash_words
 from threadmark.compaction.input.prior_analysis import Learnt, learn
 from threadmark.compaction.ledger.verification import LedgerCheck, check_compaction, check_thread
 from threadmark.compaction.policy.named_policies import Policies
-from threadmark.compaction.store import orders
+from threadmark.compaction.store import holds, orders
 from threadmark.compaction.summary import TokenCounter, estimate_tokens
 from threadmark.compaction.view.view_history import Views
 from threadmark.state import Database, FoldCache, Folded, NotFound, Thread, get_thread, to_us
-from threadmark.state.threads.thread_numbers import thread_numbers_of
 
 __all__ = ["CompactionService"]
 
@@ -27,7 +26,8 @@ class CompactionService:
     """The verbs, by what they are about.
 
     `count` counts the tokens of a text for every decision of a compaction, `now` is the clock. `folds` are those that
-    the process keeps; without them every look at a thread folds its whole journal.
+    the process keeps; without them every look at a thread folds its whole journal. `beating` says which workers live
+    although their leases have ended (`Liveness.beating`).
     """
 
     def __init__(
@@ -37,9 +37,10 @@ class CompactionService:
         now: Callable[[], datetime],
         count: TokenCounter = estimate_tokens,
         fold_cache: FoldCache | None = None,
+        beating: holds.Beating = holds.none_beating,
     ) -> None:
         self._database, self._now = database, now
-        self.compactions = Compactions(database, count, now, fold_cache)
+        self.compactions = Compactions(database, count, now, fold_cache, beating)
         self.views = Views(database, self.compactions.count_message, now, fold_cache)
         self.drops = Drops(database, count, self.compactions.count_message, fold_cache)
         self.segments = Segments(database, self.compactions.count_message)
@@ -47,7 +48,7 @@ class CompactionService:
         self.policies = Policies(database, now)
 
     async def learn(self, thread: Thread, folded: Folded) -> Learnt:
-        """Analyse what of the thread nobody has analysed yet, so that its next compaction need not. See `learning`."""
+        """Analyse what is new in the thread, so that its next compaction need not. See `prior_analysis`."""
         return await learn(self._database, thread, folded)
 
     async def verify(self, tenant_id: str, compaction_id: str) -> LedgerCheck:
@@ -71,30 +72,25 @@ class CompactionService:
         before the journal loses the entries, in the order in which memory and journals are erased. Raises NotFound.
         """
 
-        def unit(connection: Connection) -> ErasedCounts:
-            thread = get_thread(connection, tenant_id, thread_id)
-            count, count_message = self.compactions.count, self.compactions.count_message
-            return erase_entries(connection, thread.number, seqs, count=count, count_message=count_message)
-
-        return await self._database.write(unit, repeatable=True)
+        thread = await self._database.read(lambda connection: get_thread(connection, tenant_id, thread_id))
+        return await self._erase(thread.number, seqs)
 
     async def erase_by_number(self, thread: int, seqs: Collection[int]) -> ErasedCounts:
         """`erase`, of a thread by its number; nothing for a thread that is gone."""
 
-        def unit(connection: Connection) -> ErasedCounts:
-            if thread_numbers_of(connection, thread) is None:
-                return ErasedCounts()
-            count, count_message = self.compactions.count, self.compactions.count_message
-            return erase_entries(connection, thread, seqs, count=count, count_message=count_message)
+        try:
+            return await self._erase(thread, seqs)
+        except NotFound:
+            return ErasedCounts()
 
-        return await self._database.write(unit, repeatable=True)
+    async def _erase(self, thread: int, seqs: Collection[int]) -> ErasedCounts:
+        count, count_message = self.compactions.count, self.compactions.count_message
+        return await erase_entries(self._database, thread, seqs, count=count, count_message=count_message)
 
     async def hash_words(self, kept: timedelta, count_max: int) -> int:
         """Have ledgers that are older than `kept` keep digests in the place of words; how many, at most `count_max`."""
         now = self._now()
-        return await self._database.write(
-            lambda connection: hash_words(connection, to_us(now - kept), to_us(now), count_max), repeatable=True
-        )
+        return await hash_words(self._database, to_us(now - kept), to_us(now), count_max)
 
     async def verify_thread(self, tenant_id: str, thread_id: str) -> list[LedgerCheck]:
         """All ledgers of a thread and the chain over them, oldest first. Raises NotFound."""

@@ -10,7 +10,7 @@ from typing import cast
 from sqlalchemy import Column, Index, Table, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
-from threadmark.compaction.columns import BIG, METADATA, Row, big, document, long_text, thread_key
+from threadmark.compaction.columns import BIG, METADATA, Row, big, count, document, long_text, thread_key
 
 __all__ = [
     "METADATA",
@@ -90,6 +90,12 @@ class CompactionRow(Row, table=True):
             sqlite_where=text("words_gone_at IS NULL"),
             postgresql_where=text("words_gone_at IS NULL"),
         ),
+        Index(
+            "compaction_with_rows_ahead",
+            "thread",
+            sqlite_where=text("rows_ahead > 0"),
+            postgresql_where=text("rows_ahead > 0"),
+        ),
     )
     compaction_id: str = Field(primary_key=True)
     tenant_id: str
@@ -137,6 +143,7 @@ class CompactionRow(Row, table=True):
     updated_at: int = big()
     committed_at: int | None = big(None)
     words_gone_at: int | None = big(None)  #: when the words of its ledger became digests
+    rows_ahead: int = count()  #: rows of its ledger that are written before its commit, and that no reader sees
 
 
 class LedgerRow(Row, table=True):
@@ -245,7 +252,7 @@ class PurseRow(Row, table=True):
 
 
 class RecallRow(Row, table=True):
-    """A dropped unit that somebody asked for again: which, when, how and who, and none of its words."""
+    """A dropped unit that was requested again: which, when, how and by whom, and none of its words."""
 
     __tablename__ = "compaction_recall"
     __table_args__ = (Index("compaction_recall_of_thread", "thread", "at"),)

@@ -17,10 +17,16 @@ if TYPE_CHECKING:
     from threadmark.memory.erase.forget import Erasure, Forget
     from threadmark.memory.errors import (
         AlreadyRetracted,
+        AnsweredBefore,
+        BoundReached,
         CannotUndo,
         EmbedderFailed,
         FilterRefused,
+        ImportGivenUp,
+        ImportUnderWay,
         IndexUnavailable,
+        ReceiptInProgress,
+        ReceiptReused,
         RecollectionError,
         Refused,
         ScopeRefused,
@@ -29,11 +35,15 @@ if TYPE_CHECKING:
         UnknownJob,
         UnknownQuarantine,
     )
+    from threadmark.memory.exports.spooled_lines import SpooledLines
+    from threadmark.memory.imports.importer import Imported
     from threadmark.memory.index.claimed_index import ClaimedIndex
     from threadmark.memory.index.edge_index import EdgeIndex
     from threadmark.memory.index.index import Index
     from threadmark.memory.index.memory_index import MemoryIndex
     from threadmark.memory.index.rebuild import Agreement
+    from threadmark.memory.merged.merged_chains import Chain, merged_chains
+    from threadmark.memory.merged.splitting import SplitName, split_chain
     from threadmark.memory.migrations import current_revision, head_revision, migrate, schema_gap
     from threadmark.memory.model.admission import Hold, Selector
     from threadmark.memory.model.assertion import (
@@ -53,12 +63,11 @@ if TYPE_CHECKING:
     from threadmark.memory.model.scope import Scope
     from threadmark.memory.recall.block import NOTICE, block
     from threadmark.memory.recall.question import Answer, Answers, Include, Question, Withheld
+    from threadmark.memory.recall.recall_log import Access
     from threadmark.memory.recall.recipe import CURRENT, Recipe
     from threadmark.memory.recollection import Recollection
-    from threadmark.memory.store.archive import Imported
     from threadmark.memory.store.database import Database
-    from threadmark.memory.store.recall_log import Access
-    from threadmark.memory.store.spooled_lines import SpooledLines
+    from threadmark.memory.store.receipts import Receipt
     from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
     from threadmark.memory.write.items import Item, Items
 else:
@@ -73,10 +82,13 @@ __all__ = [
     "Agreement",
     "AlreadyRetracted",
     "Answer",
+    "AnsweredBefore",
     "Answers",
     "Assertion",
+    "BoundReached",
     "CannotUndo",
     "Cardinality",
+    "Chain",
     "Change",
     "ClaimedIndex",
     "Closing",
@@ -99,6 +111,8 @@ __all__ = [
     "Forget",
     "HashedEmbedder",
     "Hold",
+    "ImportGivenUp",
+    "ImportUnderWay",
     "Imported",
     "Include",
     "Index",
@@ -110,6 +124,9 @@ __all__ = [
     "OpenAiEmbedder",
     "Origin",
     "Question",
+    "Receipt",
+    "ReceiptInProgress",
+    "ReceiptReused",
     "Recipe",
     "Recollection",
     "RecollectionError",
@@ -118,6 +135,7 @@ __all__ = [
     "Scope",
     "ScopeRefused",
     "Selector",
+    "SplitName",
     "SpooledLines",
     "Trust",
     "Unavailable",
@@ -133,10 +151,12 @@ __all__ = [
     "current_revision",
     "extract",
     "head_revision",
+    "merged_chains",
     "migrate",
     "owned_index",
     "parse_filter",
     "quote_hash",
     "schema_gap",
     "server_index",
+    "split_chain",
 ]

@@ -1,4 +1,4 @@
-"""Indexes and embedders by what a deployment says of them, ready to use and not yet loaded."""
+"""Indexes and embedders by the settings of a deployment, ready to use and not yet loaded."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def owned_index(index: Index, database_url: str, limits: Limits = DEFAULT_LIMITS
 
 def server_index(url: str, api_key: str | None) -> Index:
     """The index on the Qdrant server at `url`."""
-    # Its client takes a second to import: only those who have a server pay for it.
+    # Its client takes a second to import: only deployments with a server pay for it.
     from qdrant_client import AsyncQdrantClient  # noqa: PLC0415
 
     from threadmark.memory.index.server_index import ServerIndex  # noqa: PLC0415

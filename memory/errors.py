@@ -9,7 +9,13 @@ RecollectionError
 ├── UnknownQuarantine       no such quarantine in this tenant (404)
 ├── AlreadyRetracted        it is not held any more (409)
 ├── CannotUndo              later changes stand on it (409)
+├── AnsweredBefore          a change with the same receipt was made before; carries its answer (that answer)
+├── ReceiptReused           the receipt's key belongs to another request (422)
+├── ReceiptInProgress       the first change with this receipt is not committed yet (409, later)
+├── BoundReached            the tenant has as many of these open as it may (429)
+├── ImportUnderWay          another import of this tenant is not done yet (409)
 └── Unavailable             index, embedder or database cannot answer now; nothing was changed
+    ├── ImportGivenUp       it stood still for so long that it was removed
     ├── IndexUnavailable
     └── EmbedderFailed
 """
@@ -21,10 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlreadyRetracted",
+    "AnsweredBefore",
+    "BoundReached",
     "CannotUndo",
     "EmbedderFailed",
     "FilterRefused",
+    "ImportGivenUp",
+    "ImportUnderWay",
     "IndexUnavailable",
+    "ReceiptInProgress",
+    "ReceiptReused",
     "RecollectionError",
     "Refused",
     "ScopeRefused",
@@ -97,6 +109,47 @@ class CannotUndo(RecollectionError):
         self.why = why
 
 
+class AnsweredBefore(RecollectionError):
+    """A change with the same receipt was made before, and this was its answer; nothing was written."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__("the change was made before")
+        self.answer = answer
+
+
+class ReceiptReused(RecollectionError):
+    """The key was used for a different request; nothing was written."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the idempotency key {key!r} was used for a different request")
+        self.key = key
+
+
+class ReceiptInProgress(RecollectionError):
+    """Another process is making the change with this key; nothing was written. Ask again later."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the first change with the idempotency key {key!r} is still in progress")
+        self.key = key
+
+
+class BoundReached(RecollectionError):
+    """The tenant has reached a limit on open work; nothing was changed. `bound` is its name, from its setting."""
+
+    def __init__(self, bound: str, count_max: int, retry_after_s: float) -> None:
+        super().__init__(f"the limit {bound} is reached ({count_max} at once); try again when there are fewer")
+        self.bound = bound
+        self.count_max = count_max
+        self.retry_after_s = retry_after_s
+
+
+class ImportUnderWay(RecollectionError):
+    """Another import of this tenant is not done yet; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("another import is under way; one at a time is taken")
+
+
 class Unavailable(RecollectionError):
     """A part that memory leans on cannot answer now; the request can be repeated.
 
@@ -114,3 +167,10 @@ class IndexUnavailable(Unavailable):
 
 class EmbedderFailed(Unavailable):
     """The embedder raised, or returned vectors that must not be stored (zero, not finite, wrong length)."""
+
+
+class ImportGivenUp(Unavailable):
+    """The import stood still for so long that another process removed it; it can be sent again."""
+
+    def __init__(self) -> None:
+        super().__init__("the import stood still for too long and was removed; send it again")

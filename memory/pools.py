@@ -1,14 +1,16 @@
-"""Threads of memory by purpose: a question never waits behind the texts of somebody's import."""
+"""Threads of memory by purpose: a question never waits behind the texts of an import. Tenants take turns in each."""
 
-from concurrent.futures import ThreadPoolExecutor
+from threadmark.db.execution.pools import Pool
 
-__all__ = ["EXPORTS", "QUESTIONS", "TEXTS", "UPKEEP"]
+__all__ = ["EXPORTS", "IMPORTS", "QUESTIONS", "TEXTS", "UPKEEP"]
 
-#: What one recall asks.
-QUESTIONS = ThreadPoolExecutor(2, thread_name_prefix="memory-question")
-#: What is written, a batch at a time.
-TEXTS = ThreadPoolExecutor(2, thread_name_prefix="memory-text")
+#: The question of a recall, embedded and scored.
+QUESTIONS = Pool("memory-question", 2)
+#: Texts of writes, a batch at a time.
+TEXTS = Pool("memory-text", 2)
 #: Opening, claiming and closing.
-UPKEEP = ThreadPoolExecutor(2, thread_name_prefix="memory-upkeep")
-#: Exports, which nobody else waits for.
-EXPORTS = ThreadPoolExecutor(1, thread_name_prefix="memory-export")
+UPKEEP = Pool("memory-upkeep", 2)
+#: Exports. Each holds its thread to its end, so a tenant has one of the two.
+EXPORTS = Pool("memory-export", 2)
+#: Lines of imports, read and checked before they are staged.
+IMPORTS = Pool("memory-import", 2)

@@ -1,16 +1,23 @@
 """Recollection: the verbs of memory. The one class that others use."""
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
+from typing import TypeVar
+
+from sqlalchemy import Connection
 
 from threadmark.memory.embedders.embedder import Embedder
 from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.erasure_runner import ErasureRunner
 from threadmark.memory.erase.external_copies import ExternalCopies
 from threadmark.memory.erase.forget import Erasure, Forget
+from threadmark.memory.erase.retention import forget_old
 from threadmark.memory.errors import Refused, Unavailable
+from threadmark.memory.exports.archive import export_to
+from threadmark.memory.exports.spooled_lines import SpooledLines
+from threadmark.memory.imports.importer import Imported, Importer, Lines
 from threadmark.memory.index.index import Index
 from threadmark.memory.index.indexer import Indexer
 from threadmark.memory.index.rebuild import Agreement, Rebuild
@@ -23,17 +30,15 @@ from threadmark.memory.model.instants import FAR_US, to_us
 from threadmark.memory.model.provenance import Evidence
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.recall.question import Answers, Question
+from threadmark.memory.recall.recall_log import Access
+from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.recall.recipe import CURRENT, Recipe
 from threadmark.memory.recall.retrieval import Answering
 from threadmark.memory.recall.token_budget import estimated_tokens
-from threadmark.memory.store import assertion_queries, recall_log
-from threadmark.memory.store.archive import Imported, import_lines
+from threadmark.memory.store import assertion_queries
 from threadmark.memory.store.database import Database
-from threadmark.memory.store.exporting import export_to
-from threadmark.memory.store.recall_log import Access
-from threadmark.memory.store.recall_log_queue import RecallLogQueue
-from threadmark.memory.store.spooled_lines import SpooledLines
-from threadmark.memory.write import revisions
+from threadmark.memory.store.receipts import Receipt, refuse_answered, write_once
+from threadmark.memory.write import approval, revisions
 from threadmark.memory.write.new_assertions import remember
 from threadmark.memory.write.preparation import prepare_all
 from threadmark.memory.write.quarantine import hold_source
@@ -42,6 +47,9 @@ __all__ = ["Recollection"]
 
 DRAFT_COUNT_MAX = 1_000
 PAGE_COUNT_MAX = 1_000
+T = TypeVar("T")
+Ids = tuple[str, ...]
+Held = tuple[str, int]
 _LOG = logging.getLogger("threadmark.memory")
 
 
@@ -50,6 +58,9 @@ class Recollection:
 
     The database is the truth; the index is derived from it and may be lost. Time is an argument of every verb that
     writes; `clock` serves the background, and listings, which leave out what has expired.
+
+    A change that is given a `receipt` is committed together with its answer; asked for again it raises AnsweredBefore
+    with that answer, or ReceiptReused, or ReceiptInProgress, and changes nothing.
     """
 
     def __init__(
@@ -70,6 +81,7 @@ class Recollection:
         self._recall_log = RecallLogQueue(database)
         self._erasures = ErasureRunner(database, self._indexer, self._recall_log, copies)
         self._declarations = Declarations(database)
+        self._importer = Importer(database, clock, self._indexer.wake)
 
     async def open(self, *, background: bool = True) -> None:
         """Have a space that serves, take up erasures that were interrupted, and begin indexing in the background.
@@ -82,6 +94,7 @@ class Recollection:
         except Unavailable:
             _LOG.warning("memory opens without its index", exc_info=True)
         await self.resume_erasures(now=now)
+        await self._importer.resume()
         if background:
             self._indexer.start()
 
@@ -116,19 +129,22 @@ class Recollection:
         await self._recall_log.close()
         await self._database.close()
 
-    async def remember(self, drafts: Sequence[Draft], *, scope: Scope, now: datetime) -> list[Verdict]:
+    async def remember(
+        self, drafts: Sequence[Draft], *, scope: Scope, now: datetime, receipt: Receipt[list[Verdict]] | None = None
+    ) -> list[Verdict]:
         """Remember all of `drafts` or none, in their order; what became of each.
 
-        Raises Refused (with the field) and then keeps nothing. Repeating it changes nothing: a moment is told once, and
+        Raises Refused (with the field) and then keeps nothing. Repeating it changes nothing: a moment counts once, and
         a statement that is held gains a source.
         """
+        # First: a time that was valid then may be refused now.
+        await refuse_answered(self._database, scope.tenant_id, receipt, to_us(now))
         if not 0 < len(drafts) <= DRAFT_COUNT_MAX:
             raise Refused("items", f"has {len(drafts)} items; from 1 to {DRAFT_COUNT_MAX} are taken")
         cardinalities = [await self._declarations.of(draft, scope.tenant_id) for draft in drafts]
         prepared = await prepare_all(drafts, scope, now, cardinalities)
-        verdicts = await self._database.write(partial(remember, items=prepared))
-        self._indexer.wake()
-        return verdicts
+        unit = partial(remember, items=prepared)
+        return await self._changed(unit, scope.tenant_id, receipt, now)
 
     async def recall(self, question: Question) -> Answers:
         """Answer a question, and log it in the background. Raises Unavailable only when the database cannot be read."""
@@ -201,43 +217,59 @@ class Recollection:
             partial(assertion_queries.changes, scope=scope, from_us=to_us(known_from), to_us_=to_us(known_to))
         )
 
-    async def retract(self, assertion_id: str, *, scope: Scope, reason: str, change: Change) -> tuple[str, ...]:
+    async def retract(
+        self, assertion_id: str, *, scope: Scope, reason: str, change: Change, receipt: Receipt[Ids] | None = None
+    ) -> Ids:
         """End the belief in a statement; the ids of its versions. Raises UnknownAssertion, AlreadyRetracted."""
-        await self.get(assertion_id, scope=scope)
-        ended = await self._database.write(
-            lambda c: revisions.retract(c, scope.tenant_id, assertion_id, reason=reason, **by(change))
-        )
-        self._indexer.wake()
-        return ended
+        unit = partial(revisions.retract, scope=scope, assertion_id=assertion_id, reason=reason, **by(change))
+        return await self._changed(unit, scope.tenant_id, receipt, change.now)
 
-    async def undo(self, assertion_id: str, *, scope: Scope, change: Change) -> tuple[str, ...]:
+    async def undo(
+        self, assertion_id: str, *, scope: Scope, change: Change, receipt: Receipt[Ids] | None = None
+    ) -> Ids:
         """Take back a supersession or a retraction; the ids believed again. Raises UnknownAssertion, CannotUndo."""
-        await self.get(assertion_id, scope=scope)
-        restored = await self._database.write(lambda c: revisions.undo(c, scope.tenant_id, assertion_id, **by(change)))
-        self._indexer.wake()
-        return restored
+        unit = partial(revisions.undo, scope=scope, assertion_id=assertion_id, **by(change))
+        return await self._changed(unit, scope.tenant_id, receipt, change.now)
 
-    async def approve(self, assertion_id: str, *, scope: Scope, change: Change) -> None:
-        """Believe what was kept apart, and let what was untrusted last."""
-        await self.get(assertion_id, scope=scope)
-        await self._database.write(lambda c: revisions.approve(c, scope.tenant_id, assertion_id, **by(change)))
-        self._indexer.wake()
+    async def approve(
+        self, assertion_id: str, *, scope: Scope, change: Change, receipt: Receipt[Assertion] | None = None
+    ) -> Assertion:
+        """Believe a quarantined or untrusted assertion from now on; returns it as it is then."""
 
-    async def quarantine(self, source: Selector, *, tenant_id: str, reason: str, now: datetime) -> tuple[str, int]:
+        def unit(connection: Connection) -> Assertion:
+            approval.approve(connection, scope, assertion_id, **by(change))
+            return assertion_queries.one(connection, scope, assertion_id)
+
+        return await self._changed(unit, scope.tenant_id, receipt, change.now, words_of=assertion_id)
+
+    async def quarantine(
+        self, source: Selector, *, tenant_id: str, reason: str, now: datetime, receipt: Receipt[Held] | None = None
+    ) -> Held:
         """Keep everything that rests on a source apart, at once: the quarantine's id, and how much left recall."""
-        held = await self._database.write(
-            partial(hold_source, tenant_id=tenant_id, selector=source, reason=reason, now=to_us(now))
-        )
-        self._indexer.wake()
-        return held
+        unit = partial(hold_source, tenant_id=tenant_id, selector=source, reason=reason, now=to_us(now))
+        return await self._changed(unit, tenant_id, receipt, now)
 
-    async def release(self, quarantine_id: str, *, tenant_id: str, now: datetime) -> int:
+    async def release(
+        self, quarantine_id: str, *, tenant_id: str, now: datetime, receipt: Receipt[int] | None = None
+    ) -> int:
         """End a quarantine; how much came back. Raises UnknownQuarantine."""
-        freed = await self._database.write(
-            partial(revisions.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
+        unit = partial(approval.release_source, tenant_id=tenant_id, quarantine_id=quarantine_id, now=to_us(now))
+        return await self._changed(unit, tenant_id, receipt, now)
+
+    async def _changed(
+        self,
+        unit: Callable[[Connection], T],
+        tenant_id: str,
+        receipt: Receipt[T] | None,
+        now: datetime,
+        words_of: str | None = None,
+    ) -> T:
+        """Make a change together with its receipt, and have it indexed."""
+        made = await write_once(
+            self._database, unit, tenant_id=tenant_id, receipt=receipt, now=to_us(now), words_of=words_of
         )
         self._indexer.wake()
-        return freed
+        return made
 
     async def erase(self, what: Forget, *, tenant_id: str, now: datetime, dry_run: bool = False) -> Erasure:
         """Erase what a selector names, and count it. A dry run only counts, and has no id."""
@@ -247,23 +279,31 @@ class Recollection:
         begun = await self.begin_erasure(what, tenant_id=tenant_id, now=now)
         return await self.resume_erasure(begun.erasure_id, tenant_id=tenant_id, now=now)
 
-    async def begin_erasure(self, what: Forget, *, tenant_id: str, now: datetime) -> Erasure:
-        """Note an erasure, which `resume_erasure` and `resume_erasures` then perform."""
-        return await self._database.write(partial(erasure_jobs.begin, tenant_id=tenant_id, what=what, now=to_us(now)))
+    async def begin_erasure(
+        self,
+        what: Forget,
+        *,
+        tenant_id: str,
+        now: datetime,
+        receipt: Receipt[Erasure] | None = None,
+        open_max: int | None = None,
+    ) -> Erasure:
+        """Note an erasure, which `resume_erasure` then performs. Raises BoundReached where `open_max` are not done."""
+        unit = partial(erasure_jobs.begin, tenant_id=tenant_id, what=what, now=to_us(now), open_max=open_max)
+        return await write_once(self._database, unit, tenant_id=tenant_id, receipt=receipt, now=to_us(now))
 
     async def resume_erasure(self, erasure_id: str, *, tenant_id: str, now: datetime) -> Erasure:
         """Go on with an erasure from wherever it was interrupted. Without the index, the job stays open."""
         return await self._erasures.perform(erasure_id, tenant_id=tenant_id, now=to_us(now))
 
     async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
-        """Erase what has expired, of every tenant, and the recalls from before an instant; how many assertions."""
+        """Erase what has expired, recalls from before an instant, imports that were given up; how many assertions."""
         count = 0
         for tenant_id in await self._database.read(partial(erasure_jobs.tenants_with_expired, now=to_us(now))):
             swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
             count += swept.counts.get("assertions", 0)
-        while await self._database.write(partial(recall_log.forget_before, instant=recalls_before)):
-            continue
-        await self._database.checkpoint()
+        await self._importer.resume()
+        await forget_old(self._database, now=now, recalls_before=recalls_before)
         return count
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
@@ -275,21 +315,18 @@ class Recollection:
     async def export_to(self, spool: SpooledLines, *, scope: Scope) -> None:
         """Write everything that the scope covers, of one snapshot, on a thread that no question needs."""
         await self._recall_log.flush()
-        await export_to(self._database.url, spool, scope)
+        await export_to(self._database.url, spool, scope, self._database.limits)
 
-    async def import_(self, lines: Collection[str] | SpooledLines, *, scope: Scope) -> Imported:
-        """Keep the rows of an export. Raises Refused with the line, and then keeps nothing."""
-        try:
-            return await self._database.write(partial(import_lines, scope=scope, lines=lines))
-        finally:
-            self._indexer.wake()
+    async def import_(self, lines: Lines, *, scope: Scope, receipt: Receipt[Imported] | None = None) -> Imported:
+        """Keep the rows of an export. Raises Refused with the line and ImportUnderWay, and then keeps nothing."""
+        return await self._importer.import_(lines, scope, receipt)
 
     async def index_pending(self) -> int:
         """Bring the index up to date now; how many entries. Raises IndexUnavailable."""
         return await self._indexer.drain()
 
     async def reindex(self, *, now: datetime) -> str:
-        """Build the index anew beside the serving one and swap; the new space's name."""
+        """Rebuild the index beside the serving one and swap; returns the new space's name."""
         return await self._rebuild.reindex(to_us(now))
 
     async def verify(self, *, repair: bool = False) -> Agreement:

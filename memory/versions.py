@@ -1,19 +1,21 @@
 """Versions of statements as rows: ending the belief in them, carrying on what is left, renewing what has expired."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, exists, select, update
 
 from threadmark.memory.model.assertion import Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.timeline import Placement, Version
 from threadmark.memory.model.values import canonical
-from threadmark.memory.store.statements import IS_HELD, enqueue, insert_version, rows, succeed
-from threadmark.memory.store.tables import assertion
+from threadmark.memory.store.pending import published, without_pending
+from threadmark.memory.store.statements import IS_HELD, enqueue, insert_version, lock_attribute, rows, succeed
+from threadmark.memory.store.tables import assertion, succession
 
 __all__ = [
+    "PARTED",
     "REMAINS",
     "RENEWS",
     "SUPERSEDES",
@@ -23,6 +25,10 @@ __all__ = [
     "has_expired",
     "held_versions",
     "make_way",
+    "overlap",
+    "superseded_by",
+    "taken_meanwhile",
+    "twin_of",
     "version_of",
     "widened",
 ]
@@ -31,11 +37,18 @@ Row = dict[str, Any]
 #: Kinds of succession: the newer ended the belief in the older; the newer is what remained of the older; the older had
 #: expired before the newer was said.
 SUPERSEDES, REMAINS, RENEWS = "supersedes", "remains", "renews"
+#: Beside one of these: the two are of different names, and were parted by hand.
+PARTED = "parted"
 
 
 def has_expired(row: Row, now: int) -> bool:
     """Whether a row may answer no question any more."""
     return bool(row["expires_at"] <= now)
+
+
+def overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two rows are true at the same time, for an instant at least."""
+    return bool(one["valid_from"] < other["valid_to"] and other["valid_from"] < one["valid_to"])
 
 
 def make_way(connection: Connection, expired: Sequence[Row], newer_id: str, at: int) -> None:
@@ -47,7 +60,7 @@ def make_way(connection: Connection, expired: Sequence[Row], newer_id: str, at: 
 
 
 def widened(connection: Connection, row: Row, valid_from: int, now: int) -> Row:
-    """The version that is believed from now on, true from `valid_from` too: somebody observed it earlier."""
+    """The version that is believed from now on, true from `valid_from` too: it was observed earlier."""
     at = max(now, row["known_from"] + 1)
     again = copy_of(row, valid_from, row["valid_to"], at)
     close(connection, [row], Closing.SUPERSEDED, None, at)
@@ -71,7 +84,7 @@ def carry_on(connection: Connection, placement: Placement, held: dict[str, Row],
 
 def copy_of(row: Row, valid_from: int, valid_to: int, at: int) -> dict[str, Any]:
     """A later version of the same statement: same words, same sources, other times."""
-    again = {key: value for key, value in row.items() if key not in {"number", "labels"}}
+    again = {key: value for key, value in row.items() if key not in {"number", "labels", "import_number"}}
     return again | {
         "assertion_id": str(uuid4()),
         "valid_from": valid_from,
@@ -110,7 +123,46 @@ def held_versions(connection: Connection, number: int, subject_key: str, attribu
         # A sweep of another process that would remove them waits, or has removed them.
         .with_for_update()
     )
+    return without_pending(connection, rows(connection, query))
+
+
+def twin_of(connection: Connection, row: Row) -> Row | None:
+    """The same statement, held on another's word; only one is held without an end."""
+    if row["valid_to"] != FAR_US:
+        return None
+    query = select(assertion).where(
+        assertion.c.namespace_id == row["namespace_id"],
+        assertion.c.digest == row["digest"],
+        assertion.c.valid_to == FAR_US,
+        IS_HELD,
+    )
+    return next(iter(without_pending(connection, rows(connection, query.with_for_update()))), None)
+
+
+def superseded_by(connection: Connection, assertion_id: str) -> list[Row]:
+    """What an assertion ended the belief in (`older_id`) and when (`at`), but for what was parted from it since."""
+    parted = succession.alias()
+    is_parted = exists().where(
+        parted.c.newer_id == assertion_id, parted.c.older_id == succession.c.older_id, parted.c.kind == PARTED
+    )
+    query = select(succession.c.older_id, succession.c.at).where(
+        succession.c.newer_id == assertion_id, succession.c.kind == SUPERSEDES, published(succession), ~is_parted
+    )
     return rows(connection, query)
+
+
+def taken_meanwhile(connection: Connection, row: Row, older: Sequence[Row], ending: set[str]) -> str | None:
+    """The belief, other than those that are `ending`, that stands in the place of one that `row` superseded, where that
+    is of another name and went its own way since: names were compared folded once. None where there is none."""
+    for each in older:
+        name = (each["namespace_id"], each["subject_key"], each["attribute_key"])
+        if name == (row["namespace_id"], row["subject_key"], row["attribute_key"]):
+            continue
+        lock_attribute(connection, each["tenant_id"], *name)
+        for held in held_versions(connection, *name):
+            if overlap(held, each) and held["assertion_id"] not in ending:
+                return str(held["assertion_id"])
+    return None
 
 
 def version_of(row: Row) -> Version:

@@ -35,7 +35,8 @@ with_uv() {
     dev) set -- --all-groups ;;
     esac
     [ -e .venv ] || set -- "$@" --python "$python"
-    uv sync --frozen "$@" || die "uv could not set up .venv (its reason is above); 'make UV=no' sets it up with pip."
+    # uv leaves packages uncompiled: where bytecode may not be written, every start would compile them all again.
+    uv sync --frozen --compile-bytecode "$@" || die "uv could not set up .venv (its reason is above); 'make UV=no' sets it up with pip."
 }
 
 with_pip() {
@@ -56,6 +57,7 @@ print(*(line for group in groups.values() for line in group), sep="\n")' >.venv/
         die "pip could not set up .venv; its reason is above."
 }
 
+unset PYTHONDONTWRITEBYTECODE
 python=$(find_python)
 say "Setting up .venv ($what); the first time takes up to two minutes."
 if [ "${UV:-}" != no ] && uv --version >/dev/null 2>&1; then with_uv; else with_pip; fi

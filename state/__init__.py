@@ -4,16 +4,18 @@ from typing import TYPE_CHECKING
 
 from threadmark.lazy import lazy_exports
 
-# Imported at once: the package `fold` would take the place of the function otherwise.
+# Imported here: otherwise importing the package `fold` would later replace the function of that name.
 from threadmark.state.fold.fold import apply, fold
 
 if TYPE_CHECKING:
-    from threadmark.db.lock_retry import MigrationBlocked, change_schema
+    from threadmark.db.lock_retry import MigrationBlocked
     from threadmark.db.migration_runner import Migrations
+    from threadmark.db.outage import is_outage
     from threadmark.db.pooling import SessionsNotKept, refuse_transaction_pooling
-    from threadmark.state.append.external_updates import Update, append_external, copy_thread, update_state
+    from threadmark.state.append.external_updates import Update, append_external, update_state
     from threadmark.state.append.journal import Damage, Journal, JournalWriter, read_entries, read_leaves
-    from threadmark.state.append.run_changes import Fork, RunChanges, RunOutcome
+    from threadmark.state.append.run_changes import Fork, RunChanges
+    from threadmark.state.append.thread_copies import clear_copies, copy_thread, expired_copies, unfinished_copies
     from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
     from threadmark.state.engine import is_sqlite, open_engine
     from threadmark.state.entries.entry import (
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
         WaitSuperseded,
         kind_of,
     )
-    from threadmark.state.entries.history import History, read_history, transcripts
     from threadmark.state.entries.ids import (
         ExecutionId,
         RunId,
@@ -57,7 +58,15 @@ if TYPE_CHECKING:
     from threadmark.state.entries.message import Message, ToolCall, Usage
     from threadmark.state.entries.position import checkpoint_id_of, seq_of_checkpoint
     from threadmark.state.entries.run_index import Origin
-    from threadmark.state.entries.steps import Attempt, Step, Steps, lineage_seeing, steps_of
+    from threadmark.state.entries.run_status import (
+        MOVES,
+        SETTLED,
+        CancelAction,
+        Multitask,
+        ParkReason,
+        RunStatus,
+        ThreadStatus,
+    )
     from threadmark.state.entries.value import ValueRefused, check_text, plain, spell, unspell
     from threadmark.state.errors import (
         AlreadyAnswered,
@@ -84,9 +93,10 @@ if TYPE_CHECKING:
         TookTooLong,
     )
     from threadmark.state.fold.fold_cache import FoldCache, Folded, fold_thread
+    from threadmark.state.fold.history import History, read_history, transcripts
+    from threadmark.state.fold.steps import Attempt, Step, Steps, lineage_seeing, steps_of
     from threadmark.state.fold.thread_state import Call, Execution, Node, Position, Said, ThreadState
     from threadmark.state.migrations import current_revision, head_revision, migrate, schema_gap
-    from threadmark.state.outage import is_outage
     from threadmark.state.records import Run, RunRequest, Thread, Wait, thread_of
     from threadmark.state.runs.acceptance import Acceptance, AnswerCheck, FindStart, RunSubmission, accept
     from threadmark.state.runs.claims import (
@@ -96,14 +106,10 @@ if TYPE_CHECKING:
         claim,
         claim_run,
         claim_suspect,
-        expire,
-        has_lease,
-        heartbeat,
         look_for_suspects,
         next_due_us,
         own,
         read_inbox,
-        register,
         release,
     )
     from threadmark.state.runs.fleet import (
@@ -116,21 +122,13 @@ if TYPE_CHECKING:
         probe,
         queue_depths,
         served_routes,
+        spare,
         unserved_routes,
     )
-    from threadmark.state.runs.late_leases import spare
     from threadmark.state.runs.liveness import FileLocks, Liveness
     from threadmark.state.runs.resume import Resume, names_questions
+    from threadmark.state.runs.run_outcome import RunOutcome
     from threadmark.state.runs.run_start import Start
-    from threadmark.state.runs.run_status import (
-        MOVES,
-        SETTLED,
-        CancelAction,
-        Multitask,
-        ParkReason,
-        RunStatus,
-        ThreadStatus,
-    )
     from threadmark.state.runs.runs import (
         Answer,
         answer_wait,
@@ -145,6 +143,7 @@ if TYPE_CHECKING:
         resolve_doubt,
     )
     from threadmark.state.runs.session_locks import AdvisoryLocks, HostLocks
+    from threadmark.state.runs.worker_leases import expire, has_lease, heartbeat, register
     from threadmark.state.threads.admin_queries import (
         AskedWait,
         Line,
@@ -153,7 +152,7 @@ if TYPE_CHECKING:
         run_by_number,
         run_names,
     )
-    from threadmark.state.threads.receipts import Receipt, Reply, keep_reply, prune, replied, store_reply
+    from threadmark.state.threads.receipts import Receipt, Reply, prune, replied, store_reply
     from threadmark.state.threads.threads import (
         SORTS,
         ThreadFilter,
@@ -294,13 +293,13 @@ __all__ = [
     "append_external",
     "apply",
     "cancel_runs",
-    "change_schema",
     "check_text",
     "checkpoint_id_of",
     "claim",
     "claim_lag_s",
     "claim_run",
     "claim_suspect",
+    "clear_copies",
     "copy_thread",
     "count_threads",
     "current_revision",
@@ -308,6 +307,7 @@ __all__ = [
     "delete_thread",
     "every_thread",
     "expire",
+    "expired_copies",
     "find_run",
     "find_thread",
     "fold",
@@ -323,7 +323,6 @@ __all__ = [
     "idempotency_key_of",
     "is_outage",
     "is_sqlite",
-    "keep_reply",
     "kind_of",
     "label_thread",
     "lineage_of",
@@ -373,6 +372,7 @@ __all__ = [
     "thread_of",
     "to_us",
     "transcripts",
+    "unfinished_copies",
     "unserved_routes",
     "unspell",
     "update_state",

@@ -1,44 +1,34 @@
-"""A database: writer threads with group commit, and readers that see snapshots."""
+"""A database: writer threads with group commit, and readers with snapshots."""
 
-import asyncio
-import logging
-import sqlite3
-import threading
-import time
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-import psycopg
 from sqlalchemy import Connection, Engine, make_url
-from sqlalchemy.exc import DBAPIError
 
-from threadmark.db import DEFAULT_LIMITS, Condition, Limits, Purpose, condition_of
-from threadmark.state.append.append_batch import OVERTAKEN, Append, Appended, Outcome
+from threadmark.db import DEFAULT_LIMITS, Condition, Limits, Purpose
+from threadmark.db.engine import truncate_log
+from threadmark.db.execution.pools import Pool
+from threadmark.db.execution.snapshot_reader import SnapshotReader
+from threadmark.db.execution.writer import Writer
+from threadmark.state.batches.append_batch import OVERTAKEN, Append, AppendBatches, Appended, Outcome
 from threadmark.state.engine import is_sqlite, normal_url, open_engine
 from threadmark.state.errors import DatabaseAway, Overtaken
-from threadmark.state.outage import away, is_away, is_passing
-from threadmark.state.pools import Abandoned, Pool, check_wanted, interrupted_by
-from threadmark.state.writer import Writer
 
 __all__ = ["READER_COUNT", "TURN_READER_COUNT", "Database"]
 
-#: Reading connections of a process with requests to answer, and of one that only moves runs.
+#: Reading connections: of a process that answers requests, and of one that only executes runs.
 READER_COUNT = 4
 TURN_READER_COUNT = 2
-#: How long cancelling a statement of PostgreSQL may take (seconds).
-CANCEL_S = 2.0
-#: Writing connections: SQLite has one writer; on PostgreSQL what holders of threads write does not wait behind what
-#: comes from everywhere else, and their batches are as large as can be.
+#: Writing connections: SQLite has one writer. On PostgreSQL, lease holders write on a connection of their own, so they
+#: do not wait behind other writes, and their batches are as large as possible.
 WRITER_PURPOSES = (Purpose.TURN_WRITE, Purpose.WRITE)
 T = TypeVar("T")
-_LOG = logging.getLogger("threadmark.state")
 
 
 class Database:
     """Runs units of work (plain functions over a Connection) outside the event loop.
 
-    No connection is ever held while a tool or a model runs, and none is checked out by a task that can be cancelled.
+    No connection is held while a tool or a model runs, and no cancellable task ever checks one out.
     """
 
     def __init__(
@@ -50,24 +40,19 @@ class Database:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.url = read_engine.url
-        self._limits = limits
         self._is_sqlite = read_engine.dialect.name == "sqlite"
         self._write_engines = write_engines
         self._read_engine = read_engine
         self._writers = [
-            Writer(engine, f"threadmark-writer-{number}", wait_s=limits.request_s)
+            Writer(engine, f"threadmark-writer-{number}", wait_s=limits.request_s, batching=AppendBatches())
             for number, engine in enumerate(write_engines)
         ]
         self._reader_count = reader_count
-        # One is kept for turns, sweeps and keys, which never wait for what tenants ask.
-        reserved = 1 if reader_count > 1 else 0
-        self._readers = Pool("threadmark-reader", reader_count, reserved=reserved, limited=True)
+        self._reader = SnapshotReader(
+            read_engine, "threadmark-reader", reader_count=reader_count, wait_s=limits.request_s, database="state"
+        )
         self._upkeep = Pool("threadmark-upkeep", 1)
-        self._local = threading.local()
-        self._opened: set[Connection] = set()
         self._is_closed = False
-        self.read_count = 0
-        self._is_reading_in_vain = False
 
     @classmethod
     def open(
@@ -78,7 +63,7 @@ class Database:
         reader_count: int = READER_COUNT,
         limits: Limits = DEFAULT_LIMITS,
     ) -> "Database":
-        """Open `url` (`sqlite:///path`, `postgresql://…`); tables are there already (see
+        """Open `url` (`sqlite:///path`, `postgresql://…`), whose tables already exist (see
         `threadmark.state.migrate`).
         """
         make_url(normal_url(url))
@@ -95,38 +80,42 @@ class Database:
 
     @property
     def commit_count(self) -> int:
-        """Commits so far: what the tests count."""
+        """The number of commits so far, for tests."""
         return sum(writer.commit_count for writer in self._writers)
 
     @property
+    def read_count(self) -> int:
+        """The number of queries so far, for tests."""
+        return self._reader.read_count
+
+    @property
     def connection_count_max(self) -> int:
-        """The most connections that this object holds at once."""
+        """The most connections that this object opens at once."""
         return len(self._writers) + self._reader_count
 
     @property
     def condition(self) -> Condition | None:
-        """What was the matter when a write that is no turn's failed last; None once one has succeeded."""
+        """Why the last write outside a turn failed; None once a write has succeeded again."""
         return self._writer(None).condition
 
     @property
     def turns_stalled_s(self) -> float:
-        """For how long nothing could be written for turns (seconds); 0 on SQLite, where writes wait for neighbours."""
+        """For how long no turn could be written (seconds); 0 on SQLite, where a write may wait for other processes."""
         return 0.0 if self._is_sqlite else self._writers[0].stalled_s
 
     async def write(self, unit: Callable[[Connection], T], *, thread: int | None = None, repeatable: bool = False) -> T:
-        """The result of `unit` after its commit; a unit that raises is undone alone.
+        """The result of `unit` after its commit; a unit that raises is rolled back alone.
 
-        Writes for one `thread` (its number) are done in the order in which they were asked for. A `repeatable` unit
-        does nothing the second time, so it is done again when a commit's answer was lost; another one raises
-        OutcomeUnknown then. Raises DatabaseAway when the database stayed away for longer than writers wait, or
-        cannot do it now.
+        Writes for one `thread` (its number) are applied in the order of the calls. A `repeatable` unit has no effect
+        the second time, so it is retried if the reply to a commit was lost; any other unit raises OutcomeUnknown.
+        Raises DatabaseAway when the database was unavailable for longer than writes wait, or refuses writes at present.
         """
         return cast(T, await self._writer(thread).submit(unit, thread=thread, repeatable=repeatable))
 
     async def append(self, append: Append) -> int | None:
-        """The thread's inbox counter after the append is on disk; None if the fence or the head had moved.
+        """The thread's inbox counter once the append is on disk; None if the fence or the head had moved.
 
-        Raises Overtaken if the run that was to end with it has to roll back; nothing was written then.
+        Raises Overtaken if the run was to end with it but has to roll back; nothing is written then.
         """
         outcome: Outcome = await self._writer(append.thread).submit(append, repeatable=bool(append.rows))
         if outcome == OVERTAKEN and append.end is not None:
@@ -136,117 +125,35 @@ class Database:
     async def read(self, query: Callable[[Connection], T]) -> T:
         """The result of `query` over one snapshot; tenants take turns (see `Pool`).
 
-        Raises DatabaseAway, or TookTooLong for a request that has waited for longer than it may. A caller that is
-        cancelled stops its query, on the server too.
+        Raises DatabaseAway, or TookTooLong for a request that has exceeded its time limit. When the caller is
+        cancelled, its query is cancelled too, also on the server.
         """
-        self.read_count += 1
-        if self._is_sqlite:
-            return await self._readers.run(lambda: self._query(query))
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(None) as limit:
-
-                def give_up() -> None:
-                    # Readers that wait for a server that hangs let others wait behind them.
-                    if self._is_reading_in_vain:
-                        limit.reschedule(loop.time())
-
-                watching = loop.call_later(self._limits.request_s, give_up)
-                try:
-                    return await self._readers.run(lambda: self._query(query))
-                finally:
-                    watching.cancel()
-        except TimeoutError as error:
-            raise DatabaseAway from error
+        return await self._reader.read(query)
 
     async def empty_log(self) -> None:
-        """Bring SQLite's write-ahead log into the file and empty it, so that nothing erased is left in it."""
-        if self._is_sqlite:
-            await self._upkeep.run(self._truncate_log)
+        """Checkpoint SQLite's write-ahead log and truncate it, so that no erased text remains in it.
+
+        Raises DatabaseAway while a connection reads an older snapshot.
+        """
+        if self._is_sqlite and not await self._upkeep.run(lambda: truncate_log(self._write_engines[0])):
+            raise DatabaseAway(Condition.BUSY)
 
     def hurry(self) -> None:
-        """The process is about to end: from now on writes hardly wait for a database that is away."""
+        """Prepare for shutdown: from now on writes hardly wait for an unavailable database."""
         for writer in self._writers:
             writer.hurry()
 
     async def close(self) -> None:
-        """Commit what is queued and close every connection. Closing again changes nothing."""
+        """Commit what is queued and close every connection. Closing again has no effect."""
         if self._is_closed:
             return
         self._is_closed = True
         for writer in self._writers:
             await writer.close()
-        await self._upkeep.run(self._readers.shutdown)
+        await self._upkeep.run(self._reader.shutdown)
         self._upkeep.shutdown()
-        for connection in self._opened:
-            connection.close()
         for engine in (*self._write_engines, self._read_engine):
             engine.dispose()
 
-    def _truncate_log(self) -> None:
-        with self._write_engines[0].connect() as connection:
-            connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
-
     def _writer(self, thread: int | None) -> Writer:
         return self._writers[-1 if thread is None else 0]
-
-    def _query(self, query: Callable[[Connection], T]) -> T:
-        began = time.monotonic()
-        try:
-            return self._query_once(query)
-        except DBAPIError as error:
-            # An abandoned statement is interrupted, and says so in an error of its own.
-            check_wanted()
-            if condition_of(error) is None:
-                raise
-            if not is_passing(error) or time.monotonic() - began > self._limits.request_s / 2:
-                raise away(error) from error
-        # The server went away and may be back: a query changes nothing, so it may be asked again.
-        try:
-            return self._query_once(query)
-        except DBAPIError as error:
-            if condition_of(error) is None:
-                raise
-            raise away(error) from error
-
-    def _query_once(self, query: Callable[[Connection], T]) -> T:
-        connection = getattr(self._local, "connection", None)
-        # A rollback, never a commit: it ends the snapshot, so that old row versions can be cleaned away.
-        try:
-            if connection is None or connection.closed:
-                connection = self._local.connection = self._read_engine.connect()
-                self._opened.add(connection)
-            driver = connection.connection.dbapi_connection
-            interrupt: Callable[[], None] = (
-                cast(sqlite3.Connection, driver).interrupt if self._is_sqlite else partial(_cancel, driver)
-            )
-            with connection.begin() as transaction, interrupted_by(interrupt, blocks=not self._is_sqlite):
-                result = query(connection)
-                transaction.rollback()
-            # A cancellation that came too late may still be on its way, and would meet what comes next.
-            check_wanted()
-            self._is_reading_in_vain = False
-        except (Abandoned, DBAPIError) as error:
-            if is_away(error):
-                self._is_reading_in_vain = True
-            if connection is not None and (is_away(error) or _is_stopped(error)):
-                if not is_away(error):
-                    # SQLite goes on stopping all that begins, a ROLLBACK too, until the stopped statement is closed.
-                    connection.invalidate()
-                connection.close()
-                self._opened.discard(connection)
-            raise
-        return result
-
-
-def _is_stopped(error: BaseException) -> bool:
-    return isinstance(error, Abandoned) or condition_of(error) is Condition.QUERY_CANCELLED
-
-
-def _cancel(connection: Any) -> None:
-    """Have the server stop the statement that runs on this connection. Blocks, for CANCEL_S at most."""
-    try:
-        connection.cancel_safe(timeout=CANCEL_S)
-    except psycopg.Error:
-        # A server that is not reached ends it by the statement's own time-out.
-        _LOG.debug("a statement that nobody waits for was not cancelled", exc_info=True)

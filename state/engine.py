@@ -1,4 +1,4 @@
-"""Engines for the two databases, set up for the journal."""
+"""SQLAlchemy engines for the two databases, configured for the journal."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def open_engine(
     limits: Limits = DEFAULT_LIMITS,
     purpose: Purpose | None = None,
 ) -> Engine:
-    """An engine for `url`: `sqlite:///path` or `postgresql://…`. Without a `purpose` its connections write, or read."""
+    """An engine for `url`: `sqlite:///path` or `postgresql://…`. Without `purpose`, `write` selects the default one."""
     if is_sqlite(url):
         return sqlite_engine(url, write=write, synchronous=synchronous)
     meant = purpose or (Purpose.WRITE if write else Purpose.READ)
@@ -25,8 +25,8 @@ def open_engine(
 
 
 def _prepare_writer(connection: Any) -> None:
-    # Units look rows up by their keys. A plan is kept as long as the statistics are, and one that was made
-    # while a table was nearly empty would read the whole of it until somebody analyses it.
+    # Units look rows up by key. A cached plan lives as long as the table statistics, and one made while a table was
+    # nearly empty would scan the whole table until the next ANALYZE.
     connection.execute("SET enable_seqscan = off")
-    # Nor does a key's value change the plan: planning anew for each takes longer than an append itself.
+    # Key values do not change the plan either: planning per value takes longer than an append itself.
     connection.execute("SET plan_cache_mode = force_generic_plan")

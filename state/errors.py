@@ -1,8 +1,8 @@
-"""Refusals of the state package.
+"""Errors of the state package.
 
 StateError
 ├── NotFound            no such thread, run, wait, step or checkpoint for this tenant
-├── Conflict            the thing is there and in the way
+├── Conflict            the thing exists and is in the way
 │   ├── ThreadExists
 │   ├── ThreadBusy
 │   ├── NothingToCancel
@@ -10,22 +10,26 @@ StateError
 │   ├── AlreadyAnswered
 │   ├── AskedByAnother
 │   └── NotInDoubt
-├── Refused             the request can never be honoured as it stands
-├── BoundReached        as much of something is going on as may at once
-├── KeyReused           an idempotency key came back with another request
+├── Refused             the request can never succeed as it stands
+├── BoundReached        a limit on concurrent or open work is reached
+├── KeyReused           an idempotency key was sent with a different request
 ├── KeyInProgress       the first request with this key has no answer yet
 ├── LeaseLost           another worker holds the thread now; nothing was written
-├── Overtaken           a rollback was asked for before the run could end; nothing was written
-├── DatabaseAway        the database could not be reached, or cannot do it now: nothing was written
-├── OutcomeUnknown      the database went away during the commit: it may have been done or not
+├── Overtaken           a rollback was requested before the run could end; nothing was written
 ├── ThreadGone          the thread was deleted; nothing was written
-├── TookTooLong         a read waited and worked for longer than a request may
-└── JournalDamaged      what is stored contradicts itself
+└── JournalDamaged      stored data contradicts itself
+
+Of the layer below, which memory has as well (`threadmark.db.errors`):
+
+DatabaseAway            the database is unreachable or refuses work at present; nothing was written
+DatabaseClosed          the database was closed; nothing was written
+OutcomeUnknown          the database went away during the commit, which may or may not have succeeded
+TookTooLong             a read exceeded the time limit of its request
 """
 
 from collections.abc import Sequence
 
-from threadmark.db import Condition
+from threadmark.db.errors import DatabaseAway, DatabaseClosed, OutcomeUnknown, TookTooLong
 
 __all__ = [
     "AlreadyAnswered",
@@ -54,11 +58,11 @@ __all__ = [
 
 
 class StateError(Exception):
-    """Any refusal of the state package; whatever it refused is unchanged."""
+    """Base of the errors of the state package; the operation that raised it changed nothing."""
 
 
 class NotFound(StateError):
-    """No such thing for this tenant."""
+    """This tenant has no such thing."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"{what} with ID {name} not found")
@@ -67,7 +71,7 @@ class NotFound(StateError):
 
 
 class Conflict(StateError):
-    """The thing is there, and its present state is in the way."""
+    """The thing exists, and its present state is in the way."""
 
 
 class ThreadExists(Conflict):
@@ -95,18 +99,18 @@ class NothingToCancel(StateError):
 
 
 class NothingToResume(Conflict):
-    """A resume came to a thread that asks nothing, or names a question that the thread never asked."""
+    """A resume of a thread that has no open question, or one that names a question the thread never asked."""
 
     def __init__(self, thread_id: str, wait_id: str | None = None, open_ids: Sequence[str] = ()) -> None:
         if wait_id is None:
-            why = f"Thread {thread_id} has no open question: it was answered already, or nothing was asked."
+            why = f"Thread {thread_id} has no open question: it was already answered, or nothing was asked."
         else:
-            why = f"Thread {thread_id} has not asked {wait_id}. {_open_ones(open_ids)}"
+            why = f"Thread {thread_id} never asked question {wait_id}. {_open_ones(open_ids)}"
         super().__init__(why)
 
 
 class AlreadyAnswered(Conflict):
-    """The wait is not open any more; the first answer stands. `open_ids` are the questions that still are."""
+    """The wait is no longer open; the first answer stands. `open_ids` are the questions that are still open."""
 
     def __init__(self, wait_id: str, status: str, open_ids: Sequence[str] | None = None) -> None:
         listed = "" if open_ids is None else f" {_open_ones(open_ids)}"
@@ -118,51 +122,51 @@ class AskedByAnother(Conflict):
 
     def __init__(self, wait_id: str, asking: str, answering: str) -> None:
         super().__init__(
-            f"Wait {wait_id} was asked by assistant {asking!r}, and {answering!r} cannot go on from it:"
-            f" resume with assistant_id {asking!r}."
+            f"Wait {wait_id} was asked by assistant {asking!r}; a run of {answering!r} cannot answer it."
+            f" Resume with assistant_id {asking!r}."
         )
 
 
 class CallOutdated(Conflict):
-    """The call that is asked about does not fit its agent any more; nothing was answered."""
+    """The call in question no longer matches its agent; the answer was not recorded."""
 
     def __init__(self, wait_id: str, why: str) -> None:
         super().__init__(
-            f"Wait {wait_id} cannot be approved: {why} Nothing was answered. Answer with false or with"
-            ' {"result": …}, or have the tool declare an alias; a changed effect is approved by naming it:'
+            f"Wait {wait_id} cannot be approved: {why} The answer was not recorded. Answer with false or with"
+            ' {"result": …}, or declare an alias for the tool. To approve a changed effect, name it:'
             ' {"approve": true, "effect": …}.'
         )
 
 
 class NotInDoubt(Conflict):
-    """The step to resolve has a known outcome."""
+    """The step to resolve is not in doubt."""
 
     def __init__(self, step_key: str) -> None:
         super().__init__(f"Step {step_key} is not in doubt.")
 
 
 class Refused(StateError):
-    """The request can never be honoured as it stands; the sentence says what to change."""
+    """The request can never succeed as it stands; the message says what to change."""
 
 
 class BoundReached(StateError):
-    """As much of something is going on, waits or is open as may at once; nothing was done.
+    """A limit on concurrent, waiting or open work is reached; nothing was done.
 
     Attributes:
-        bound: The name of the bound: that of the setting, without its prefix and suffix.
-        count_max: How much may be.
-        retry_after_s: When it is worth asking again.
+        bound: The name of the limit: that of its setting, without prefix and suffix.
+        count_max: The limit.
+        retry_after_s: When a retry may succeed (seconds).
     """
 
     def __init__(self, bound: str, count_max: int, retry_after_s: float) -> None:
-        super().__init__(f"the bound {bound} is reached: {count_max} at once; try again when there are fewer")
+        super().__init__(f"the limit {bound} is reached ({count_max} at once); try again when there are fewer")
         self.bound = bound
         self.count_max = count_max
         self.retry_after_s = retry_after_s
 
 
 class KeyReused(StateError):
-    """The idempotency key belongs to another request."""
+    """The idempotency key was used for a different request."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"Idempotency-Key {key!r} was used for a different request.")
@@ -184,44 +188,15 @@ class LeaseLost(StateError):
         self.fence = fence
 
 
-class DatabaseAway(StateError):
-    """The database could not be reached, or cannot do it now; nothing was written, so it can be asked again later.
-
-    `condition` says what is the matter; the driver's error is the cause.
-    """
-
-    def __init__(self, condition: Condition = Condition.AWAY) -> None:
-        super().__init__(f"the state database {condition.sentence}")
-        self.condition = condition
-
-
-class DatabaseClosed(RuntimeError):
-    """The database was closed; nothing was written."""
-
-
-class OutcomeUnknown(StateError):
-    """The database went away during a commit; it was done or it was not, and asking again tells."""
-
-    def __init__(self) -> None:
-        super().__init__("the database went away during the commit; asking again tells whether it was done")
-
-
 class Overtaken(StateError):
     """The run was asked to roll back before it could end; nothing was written."""
 
     def __init__(self, run: int) -> None:
-        super().__init__(f"run {run} has to roll back instead")
+        super().__init__(f"run {run} was asked to roll back; its result was discarded")
 
 
 class ThreadGone(LeaseLost):
     """The thread was deleted while a worker held it; nothing was written."""
-
-
-class TookTooLong(StateError):
-    """The answer was not there within the limit of its kind."""
-
-    def __init__(self, limit_s: float) -> None:
-        super().__init__(f"the answer was not there after {limit_s:g} s: ask for less at once, or try again")
 
 
 class JournalDamaged(StateError):

@@ -1,4 +1,4 @@
-"""Domain values of the stores: threads, runs and waits as everybody outside sees them."""
+"""Domain values of the stores: threads, runs and waits as other packages see them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,23 +11,23 @@ from threadmark.state.entries.ids import ExecutionId, RunId, StepKey, ThreadId
 from threadmark.state.entries.instants import from_us
 from threadmark.state.entries.lineage import Lineage
 from threadmark.state.entries.message import Message
-from threadmark.state.runs.run_status import CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
+from threadmark.state.entries.run_status import CancelAction, Multitask, ParkReason, RunStatus, ThreadStatus
 
 __all__ = ["Run", "RunRequest", "Thread", "Wait", "run_of", "thread_of", "wait_of"]
 
 
 class RunRequest(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What the caller of a run asked for. `kwargs` is the request as it was written, for display."""
+    """What the caller of a run requested. `kwargs` is the original request, for display."""
 
     messages: tuple[Message, ...] = ()
     kwargs: dict[str, Any] = {}
-    resumes: bool = False  #: an answer to a wait brought this run about
+    resumes: bool = False  #: the run was created by an answer to a wait
     from_seq: int | None = None  #: the position to fork from
     interrupt_before: tuple[str, ...] = ()
     interrupt_after: tuple[str, ...] = ()
     step_count_max: int | None = None
     tags: tuple[str, ...] = ()
-    trace_parent: str | None = None  #: the `traceparent` of the request, which the run's trace is linked to
+    trace_parent: str | None = None  #: the `traceparent` of the request, to which the run's trace is linked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +50,13 @@ class Thread:
     lineage: Lineage
     fence: int
     owner: str | None
-    inbox: int  #: rises with whatever comes from outside
-    erasures: int  #: rises when words are taken out of its journal
+    inbox: int  #: rises with every answer and cancellation from outside
+    erasures: int  #: rises with every erasure in its journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One accepted request to move a thread; `number` is its place in the order of acceptance."""
+    """One accepted request to advance a thread; `number` is its place in the order of acceptance."""
 
     number: int
     run_id: RunId
@@ -102,11 +102,11 @@ class Wait:
     answer: Any
     answered_by: str | None
     answered_at: datetime | None
-    effect: str | None = None  #: of the tool when it was asked; None: not known
+    effect: str | None = None  #: the tool's effect when the question was asked; None: unknown
 
 
 def thread_of(row: Any) -> Thread:
-    """The thread behind a row of the thread table."""
+    """The thread in a row of the thread table."""
     return Thread(
         number=row.number,
         tenant_id=row.tenant_id,
@@ -130,7 +130,7 @@ def thread_of(row: Any) -> Thread:
 
 
 def run_of(row: Any, thread_id: str | None = None) -> Run:
-    """The run behind a row of the run table: one joined with its thread's `thread_id`, unless that is given."""
+    """The run in a row of the run table; the row is joined with its thread's `thread_id`, unless that is given."""
     return Run(
         number=row.number,
         run_id=RunId(row.run_id),
@@ -158,7 +158,7 @@ def run_of(row: Any, thread_id: str | None = None) -> Run:
 
 
 def wait_of(row: Any, thread_id: str | None = None) -> Wait:
-    """The wait behind a row of the wait table: one joined with its thread's `thread_id`, unless that is given."""
+    """The wait in a row of the wait table; the row is joined with its thread's `thread_id`, unless that is given."""
     return Wait(
         wait_id=row.wait_id,
         tenant_id=row.tenant_id,

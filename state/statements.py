@@ -1,7 +1,7 @@
-"""The statements of the claim and settle paths, built once: building one costs several times what it takes to run it.
+"""The SQL of the claim and settle paths, built once: building a statement costs several times as much as running it.
 
-Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently left out, its one writer needs none)
-and PostgreSQL.
+Portable: the same text serves PostgreSQL and SQLite. SQLAlchemy omits FOR UPDATE SKIP LOCKED on SQLite, whose single
+writer does not need it.
 """
 
 from sqlalchemy import (
@@ -26,8 +26,7 @@ from threadmark.db.portable import ANSWERED, APPROVAL, OPEN, PENDING, RUNNING, g
 from threadmark.db.prepared import Prepared
 from threadmark.state import tables
 from threadmark.state.entries.instants import FAR_US, database_now_us
-from threadmark.state.runs.run_bounds import open_wait_count
-from threadmark.state.runs.run_status import CancelAction, ParkReason, ThreadStatus
+from threadmark.state.entries.run_status import CancelAction, ParkReason, ThreadStatus
 
 __all__ = [
     "ACTIVE",
@@ -44,6 +43,7 @@ __all__ = [
     "RUN",
     "SUPERSEDE",
     "due_at_of",
+    "open_wait_count",
 ]
 
 _run, _thread, _wait = tables.run.c, tables.thread.c, tables.wait.c
@@ -51,6 +51,14 @@ _earlier = tables.run.alias("earlier")
 _head = tables.run.alias("head")
 _own = tables.run.alias("own")
 _other = tables.run.alias("other")
+_open_waits = (
+    select(literal_column("1"))
+    .where(_wait.tenant_id == bindparam("tenant_id", type_=String()), _wait.status == OPEN)
+    .limit(bindparam("open_waits_max", type_=BigInteger()))
+    .subquery()
+)
+#: The number of a tenant's open questions, counted up to `open_waits_max`.
+open_wait_count = select(func.count()).select_from(_open_waits).scalar_subquery()
 _others = exists().where(
     and_(
         _other.c.thread == _thread.number,
@@ -60,14 +68,14 @@ _others = exists().where(
     )
 )
 _goes_on = and_(~bindparam("to_stay", type_=Boolean()), _others)
-#: Entries that a turn writes before it makes progress: how it began, and what it intends.
+#: Entries that a turn writes before it makes progress: how it began, and what it intends to do.
 _BEGINNINGS = [
     literal_column("'run_started'", String()),
     literal_column("'turn_started'", String()),
     literal_column("'step_intended'", String()),
 ]
 _UNFINISHED = [PENDING, RUNNING]
-#: Columns of a run that are empty when it is accepted.
+#: Columns of a run that are NULL when it is accepted.
 _UNTOUCHED = frozenset({"parked", "cancel", "reason", "error"})
 #: A run by `number`, with the `thread_id` of its thread.
 RUN = (
@@ -76,8 +84,8 @@ RUN = (
     .where(_run.number == bindparam("run"))
 )
 
-#: Pending runs that are due, on threads that nobody owns and whose earlier runs have all ended: nothing but a worker
-#: is missing.
+#: Pending runs that are due, on threads without an owner and without an earlier unfinished run: only a worker is
+#: missing.
 CLAIMABLE = and_(
     _run.status == PENDING,
     _run.due_at <= database_now_us(),
@@ -94,7 +102,7 @@ CLAIMABLE = and_(
 )
 
 #: The next place in the fair queue: after the tenant's own pending runs, and not before the head of the queue. A tenant
-#: that floods the queue stands behind itself, and everybody else's first run stands beside its oldest one.
+#: that floods the queue waits behind its own runs; another tenant's first run takes a place next to its oldest one.
 _stamp = (
     greatest(
         func.coalesce(
@@ -117,13 +125,13 @@ _stamp = (
 )
 _accepted = [each for each in tables.run.c if each.name not in {"number", "thread", "stamp", *_UNTOUCHED}]
 
-#: A run is accepted.
+#: Insert an accepted run.
 INSERT_RUN = Prepared(
     insert(tables.run).values(stamp=_stamp).returning(tables.run),
     columns=["thread", *(each.name for each in _accepted)],
 )
 
-#: Columns of a thread that a new one has no value for.
+#: Columns of a thread that are NULL in a new one.
 _THREAD_EMPTY = frozenset({"number", "error", "owner"})
 _new_thread = [each for each in tables.thread.c if each.name not in _THREAD_EMPTY]
 _made = (
@@ -153,8 +161,8 @@ _labelled = (
     .cte("labelled")
 )
 
-#: On PostgreSQL: a run is accepted on a thread of its own, which is made with its labels; no row when its id is taken,
-#: or the tenant has as many open questions as it may.
+#: PostgreSQL: insert an accepted run and a new thread for it, with labels; no row if the id is taken or the tenant has
+#: as many open questions as it may.
 INSERT_RUN_AND_THREAD = Prepared(
     insert(tables.run)
     .from_select(
@@ -166,7 +174,7 @@ INSERT_RUN_AND_THREAD = Prepared(
     .add_cte(_labelled)
 )
 
-#: A run's thread has got further since the run was last found without a worker.
+#: The run's thread has progressed since the run was last found without a worker.
 PROGRESS = exists().where(
     and_(
         tables.entry.c.thread == _run.thread,
@@ -175,10 +183,10 @@ PROGRESS = exists().where(
     )
 )
 
-#: The head of a run's thread.
+#: The head of the run's thread.
 HEAD_SEQ = select(_thread.head_seq).where(_thread.number == _run.thread).scalar_subquery()
 
-#: A turn that did not end is counted: again without progress (the journal has nothing but beginnings more), or anew.
+#: Count an unfinished turn: once more without progress (the journal gained only beginnings), or as the first.
 COUNT_ORPHAN = (
     update(tables.run)
     .where(_run.number == bindparam("run_number"))
@@ -189,14 +197,14 @@ COUNT_ORPHAN = (
     .returning(_run.orphaned)
 )
 
-#: A cancellation or an answer that the turn has not seen: it came while the run was being parked.
+#: A cancellation or an answer that the turn has not seen, because it came while the run was being parked.
 _news = or_(
     _run.cancel.is_not(None),
     exists().where(and_(_wait.thread == _run.thread, _wait.status == ANSWERED, _wait.folded.is_(False))),
 )
 
-#: A turn lets its run go. With news it is due at once: nobody would wake it any more, as whoever brought them found it
-#: running. One that has to roll back does not settle (no row then).
+#: A turn releases its run. With unseen news the run is due at once: the sender found it running, so nothing else would
+#: wake it. A run that has to roll back does not settle (no row then).
 END_RUN = (
     update(tables.run)
     .where(
@@ -214,7 +222,7 @@ END_RUN = (
     )
 )
 
-#: A thread is let go. While another run of it is pending it stays busy, unless it waits for a person (`to_stay`).
+#: Release a thread. While another run is pending it stays busy, unless it waits for a person (`to_stay`).
 END_THREAD = (
     update(tables.thread)
     .where(_thread.number == bindparam("thread_number"))
@@ -227,14 +235,14 @@ END_THREAD = (
     )
 )
 
-#: A thread moves on: its open approvals are asked no longer.
+#: The thread moves on: close its open approvals.
 SUPERSEDE = Prepared(
     update(tables.wait)
     .where(_wait.thread == bindparam("thread_number"), _wait.status == OPEN, _wait.kind == APPROVAL)
     .values(status="superseded")
 )
 
-#: A thread's row lock. Whoever changes runs or waits of a thread takes it first, so that no two wait for each other.
+#: A thread's row lock. Every change to a thread's runs or waits takes it first, so that no two of them deadlock.
 LOCK_THREAD = select(_thread.number).where(_thread.number == bindparam("thread")).with_for_update()
 
 #: Running runs whose thread a worker owns.
@@ -253,5 +261,5 @@ ACTIVE = Prepared(
 
 
 def due_at_of(parked: str | None, due_at_us: int) -> int:
-    """When a run that is let go is due again."""
+    """When a released run is due again."""
     return FAR_US if parked == ParkReason.IN_DOUBT else due_at_us

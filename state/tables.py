@@ -1,8 +1,8 @@
-"""The rows of state. Private to the package: everything outside speaks in domain values.
+"""The tables of state. Private to the package: other packages use domain values.
 
-Instants are epoch microseconds (a naive datetime can then never slip in), JSON documents are text (so every code point
-survives on both databases), numbers are surrogate keys that keep the journal's index small. `table=True` classes do
-not validate: they declare, and the statements do the work.
+Instants are epoch microseconds, so no naive datetime can slip in. JSON documents are text, so every code point survives
+on both databases. Numbers are surrogate keys that keep the journal's index small. Classes with `table=True` do not
+validate; they only declare tables.
 """
 
 from typing import Any, cast
@@ -29,7 +29,7 @@ def _big(default: int = 0) -> Any:
 
 
 def _count() -> Any:
-    # With a default of the database's own: workers of the version before insert rows without the column.
+    # With a server default: workers of the previous version insert rows without this column.
     return Field(default=0, sa_column=Column(_BIG, nullable=False, default=0, server_default=text("0")))
 
 
@@ -40,7 +40,7 @@ class Row(SQLModel):
 
 
 class ThreadRow(Row, table=True):
-    """A thread: its head, its fence and who may write it."""
+    """A thread: its head, its fence, and its owner, who may write to it."""
 
     __tablename__ = "thread"
     __table_args__ = (
@@ -48,8 +48,8 @@ class ThreadRow(Row, table=True):
         Index("thread_by_update", "tenant_id", "updated_at", "number"),
         _partial("thread_by_owner", "owner", where="owner IS NOT NULL"),
         _partial("thread_expiring", "expires_at", where="expires_at IS NOT NULL"),
-        # Without AUTOINCREMENT SQLite gives the number of a deleted thread to the next one, fence 0 and all, and a
-        # holder that was asleep meanwhile would write into it.
+        # Without AUTOINCREMENT SQLite reuses the number of a deleted thread, with fence 0. A holder that had been
+        # suspended meanwhile would then write into the new thread.
         {"sqlite_autoincrement": True},
     )
     number: int = _number()
@@ -70,11 +70,13 @@ class ThreadRow(Row, table=True):
     branch_count: int = 1
     lineage: str
     inbox: int = _big()
-    erasures: int = _count()  #: times that words were taken out of the journal: what was folded before is no copy of it
+    erasures: int = _count()  #: erasures in the journal; folds from before the last one are outdated
 
 
 class ThreadLabelRow(Row, table=True):
-    """One top-level key of a thread's metadata, for filters; both are canonical JSON. No JSON path meets SQL."""
+    """One top-level key of a thread's metadata, for filters; key and value are canonical JSON, so SQL needs no JSON
+    path.
+    """
 
     __tablename__ = "thread_label"
     __table_args__ = (Index("thread_label_lookup", "key", "value", "thread"),)
@@ -84,7 +86,7 @@ class ThreadLabelRow(Row, table=True):
 
 
 class BranchRow(Row, table=True):
-    """A line of the journal that left its parent after `fork_seq`."""
+    """A branch of the journal that left its parent after `fork_seq`."""
 
     __tablename__ = "branch"
     thread: int = Field(sa_column=Column(_BIG, primary_key=True))
@@ -94,7 +96,7 @@ class BranchRow(Row, table=True):
 
 
 class EntryRow(Row, table=True):
-    """One line of a journal. `erased` keeps the salted digest of an erased payload, of which a rest may be left."""
+    """One entry of a journal. `erased` holds the salted digest of an erased payload, parts of which may remain."""
 
     __tablename__ = "entry"
     __table_args__ = (UniqueConstraint("thread", "seq"),)
@@ -113,7 +115,7 @@ class EntryRow(Row, table=True):
 
 
 class RunRow(Row, table=True):
-    """A run: also the inbox row of its request, until a worker folds it in. `number` is the order of acceptance."""
+    """A run, and the inbox row of its request until a worker folds it in. `number` is the order of acceptance."""
 
     __tablename__ = "run"
     __table_args__ = (
@@ -131,28 +133,28 @@ class RunRow(Row, table=True):
     thread: int = _big()
     execution_id: str
     assistant: str
-    route: str  #: which workers can run it: the assistant, or assistant@version where the version is pinned
+    route: str  #: which workers can run it: the assistant, or assistant@version if the version is pinned
     status: str
     multitask: str
-    request: str  #: JSON: input, command, config, stream modes, pauses: what the caller asked for
+    request: str  #: JSON of what the caller requested: input, command, config, stream modes, pauses
     labels: str = Field(sa_column=Column("metadata", Text, nullable=False))
     resumable: bool = False
     created_at: int = _big()
     updated_at: int = _big()
     due_at: int = _big()
-    stamp: int = _big()  #: place in the fair queue over tenants
+    stamp: int = _big()  #: place in the queue that is fair among tenants
     parked: str | None = None
     attempts: int = 0
-    orphaned: int = 0  #: times that its worker died without progress in between
+    orphaned: int = 0  #: deaths of its workers since its last progress
     orphan_seq: int = _big()  #: the thread's head when it was last found orphaned
     cancel: str | None = None
     reason: str | None = None
     error: str | None = None
-    hidden: bool = False  #: rolled back or deleted: gone for every reader
+    hidden: bool = False  #: rolled back or deleted: invisible to readers
 
 
 class WaitRow(Row, table=True):
-    """A question to a person. `open` moves to `answered` or `superseded` once, by a conditional update."""
+    """A question to a person. A conditional update moves `open` to `answered` or `superseded`, once."""
 
     __tablename__ = "wait"
     __table_args__ = (
@@ -174,12 +176,12 @@ class WaitRow(Row, table=True):
     answer: str | None = None
     answered_by: str | None = None
     answered_at: int | None = Field(default=None, sa_column=Column(_BIG))
-    effect: str | None = None  #: of the tool when it was asked; None: asked by an older version
-    folded: bool = False  #: the answer, or that it is asked no longer, is in the journal
+    effect: str | None = None  #: the tool's effect when the question was asked; None: asked by an older version
+    folded: bool = False  #: the journal has the answer, or the end of the question
 
 
 class ReceiptRow(Row, table=True):
-    """The answer that an idempotency key stands for; committed with what the request made."""
+    """The stored reply of an idempotency key; committed together with what the request created."""
 
     __tablename__ = "receipt"
     __table_args__ = (Index("receipt_by_age", "created_at"),)
@@ -193,7 +195,7 @@ class ReceiptRow(Row, table=True):
 
 
 class TaskRow(Row, table=True):
-    """A piece of background work. The key makes it one, however often it is asked for."""
+    """A background task. Its key is unique, so adding it twice creates one task."""
 
     __tablename__ = "task"
     __table_args__ = (
@@ -216,8 +218,8 @@ class TaskRow(Row, table=True):
     owner: str | None = None
     fence: int = _big()
     attempts: int = 0
-    failures: int = 0  #: attempts that failed; those that a stop or a death cut short are none
-    deaths: int = 0  #: workers that died at it since it last got further
+    failures: int = 0  #: failed attempts, without those cut short by a stop or a death
+    deaths: int = 0  #: workers that died at it since its last progress
     due_at: int = _big()
     progress: str | None = None
     result: str | None = None
@@ -227,7 +229,7 @@ class TaskRow(Row, table=True):
 
 
 class WorkerRow(Row, table=True):
-    """A worker process and how long its lease holds (database time)."""
+    """A worker process and until when its lease holds (database time)."""
 
     __tablename__ = "worker"
     worker_id: str = Field(primary_key=True)
@@ -235,9 +237,9 @@ class WorkerRow(Row, table=True):
     started_at: int = _big()
     agents: str = "{}"
     claim_count: int = _count()  #: since its start
-    orphan_count: int = _count()  #: of the claims, those that took over the work of the dead
+    orphan_count: int = _count()  #: claims that took over work of dead workers
     recent_claim_count: int = _count()  #: in the last RATE_WINDOW_S seconds
-    loop_lag_us: int = _count()  #: how long its event loop kept a call waiting, at the last heartbeat
+    loop_lag_us: int = _count()  #: how long its event loop delayed a call, at the last heartbeat
     beat_at: int = _count()  #: the last heartbeat (database time)
     loops: str = Field(default="[]", sa_column=Column(Text, nullable=False, server_default=text("'[]'")))  #: JSON
 

@@ -24,7 +24,7 @@ hypothesis.settings.load_profile("threadmark")
 
 
 def pytest_configure() -> None:
-    """Forget the settings of whoever runs the tests, before any module reads them."""
+    """Remove the settings of the user's environment before any module reads them."""
     for name in [name for name in os.environ if name.startswith(FOREIGN_SETTINGS)]:
         del os.environ[name]
 

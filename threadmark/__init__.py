@@ -26,16 +26,15 @@ if TYPE_CHECKING:
     from threadmark.workers.agents.drop_tools import recall_dropped
     from threadmark.workers.agents.memory_policy import MemoryPolicy
     from threadmark.workers.agents.parameters import BadArguments
+    from threadmark.workers.agents.tool_context import JSON, ToolContext
     from threadmark.workers.agents.tools import (
         DID_NOT_HAPPEN,
-        JSON,
         UNKNOWN,
         Effect,
         NonRetryable,
         RetryAfter,
         RetryPolicy,
         Tool,
-        ToolContext,
         ToolTimedOut,
         Verdict,
         Verifier,

@@ -1,7 +1,7 @@
 """For `arq threadmark.workers.main.WorkerSettings`: this project's worker inside arq's own program.
 
 `threadmark worker` is the same and outlives an outage of Redis of any length; arq's program waits for Redis a minute
-and ends then, for whoever started it to start it again. Runs lose nothing either way.
+and ends then, and its supervisor has to start it again. Runs lose nothing either way.
 """
 
 import asyncio
@@ -19,8 +19,7 @@ from redis.exceptions import ConnectionError as RedisAway
 from redis.exceptions import TimeoutError as RedisSlow
 
 from threadmark.workers.data_dir import make_data_dir
-from threadmark.workers.fleet.gc_freeze import settle_heap
-from threadmark.workers.fleet.thread_turns import shorten_turns
+from threadmark.workers.fleet.interpreter import settle_heap, shorten_turns
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.redis.redis_intake import ARQ_OPTIONS
 from threadmark.workers.schema_wait import await_schema, state_gaps, when_reachable
@@ -77,12 +76,12 @@ def _stop_on_signals(stack: AsyncExitStack) -> None:
         if arq_main is not None:
             arq_main.cancel()
 
-    def told() -> None:
+    def on_signal() -> None:
         if not stops:
             stops.add(loop.create_task(stop()))
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(each, told)
+        loop.add_signal_handler(each, on_signal)
 
 
 class WorkerSettings:

@@ -1,4 +1,4 @@
-"""What a process has of memory: opened beside everything else, kept up in the background, and waited for by nobody.
+"""What a process has of memory: opened beside everything else and kept up in the background; no start waits for it.
 
 A memory that is down, not migrated yet, or whose index belongs to another process ends nothing: its calls raise
 Unavailable or answer from the database, and the side goes on trying.
@@ -165,7 +165,7 @@ async def open_memory(
     copies: ExternalCopies | None = None,
     supervisor: Supervisor | None = None,
 ) -> AsyncIterator[MemorySide]:
-    """Memory, for as long as the block lasts; `copies` lose first what it is told to erase."""
+    """Memory, for as long as the block lasts; `copies` erase first what it is to erase."""
     side = MemorySide(settings, now, copies, supervisor)
     try:
         await side.start()

@@ -21,10 +21,10 @@ def migrate_state(settings: Settings) -> None:
 
 def migrate_memory(settings: Settings) -> None:
     """Bring the memory database to the head revision. Blocks."""
-    memory.migrate(settings.memory_database_url, within=state.change_schema, limits=settings.limits)
+    memory.migrate(settings.memory_database_url, limits=settings.limits)
 
 
 def memory_gaps(settings: Settings) -> list[str]:
     """What the memory database lacks; it is read and not changed. Blocks."""
-    lacking = memory.schema_gap(settings.memory_database_url)
+    lacking = memory.schema_gap(settings.memory_database_url, settings.limits)
     return [] if lacking is None else [lacking]

@@ -1,6 +1,6 @@
 """Threads of a worker by purpose: what keeps it alive never waits for what users ask."""
 
-from threadmark.state.pools import Pool
+from threadmark.db.execution.pools import Pool
 
 __all__ = ["COUNTING", "UPKEEP"]
 

@@ -143,7 +143,7 @@ class Supervisor:
         return loop
 
     def dismiss(self, *loops: Loop) -> None:
-        """These may return from now on: somebody is about to stop them."""
+        """These may return from now on: they are about to be stopped."""
         for loop in loops:
             if loop in self._stops:
                 self._stops[loop].set()
@@ -172,9 +172,7 @@ class Supervisor:
 
     def fail(self, name: str, home: asyncio.AbstractEventLoop | None = None) -> None:
         """The process has to end: `name` ended unasked. From another thread with the event loop that is `home`."""
-        _LOG.critical(
-            "%s ended without being asked to: this process ends, and whoever started it starts it again", name
-        )
+        _LOG.critical("%s ended without being asked to: this process exits, for its supervisor to start it again", name)
         self.failure = self.failure or name
         if home is None:
             self._failed.set()
@@ -214,7 +212,7 @@ class Supervisor:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
                     raise
-                # Nobody cancelled this task: something that it awaited was cancelled, which is an error like any other.
+                # This task was not cancelled: something that it awaited was, which is an error like any other.
                 delay_s = loop.failed(error)
             except Exception as error:
                 delay_s = loop.failed(error)

@@ -1,11 +1,12 @@
 """The composition root: the one place that knows every concrete class and builds what a process needs."""
 
 import asyncio
+import os
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -16,25 +17,19 @@ from threadmark.memory import Recollection
 from threadmark.state import (
     READER_COUNT,
     TURN_READER_COUNT,
-    AdvisoryLocks,
     Database,
-    FileLocks,
     FoldCache,
-    HostLocks,
     Journal,
-    Liveness,
-    is_sqlite,
+    new_id,
     open_engine,
     refuse_transaction_pooling,
     to_us,
 )
 from threadmark.workers.agents.agent import Registry, RegistryRefused, load_registry
-from threadmark.workers.fleet.feed import Feed
-from threadmark.workers.fleet.lease import Lease
-from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.feeds.feed import Feed
+from threadmark.workers.feeds.local_feed import LocalFeed
 from threadmark.workers.fleet.notifier import LocalNotifier, Notifier
-from threadmark.workers.fleet.services import Services
-from threadmark.workers.fleet.worker import Pace, Worker, new_worker_id
+from threadmark.workers.fleet.worker import Worker
 from threadmark.workers.memory_resources import MemorySide, open_memory
 from threadmark.workers.models import ChatModel, create_model
 from threadmark.workers.pools import UPKEEP
@@ -43,17 +38,13 @@ from threadmark.workers.redis.redis_resources import open_side
 from threadmark.workers.schema_wait import revision_gaps
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.supervisor import Loop, Supervisor
-from threadmark.workers.tasks.compaction_job import COMPACT_MANY, compact_many
-from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, compact_thread
-from threadmark.workers.tasks.compaction_triggers import COMPACT_IF_DUE, compact_if_due
+from threadmark.workers.tasks.compaction_tasks import Compactor
 from threadmark.workers.tasks.journal_erasure import JournalCopies
-from threadmark.workers.tasks.memory_extraction import EXTRACT_MEMORY, extractor_of
-from threadmark.workers.tasks.promotion import promote
 from threadmark.workers.tasks.task_context import Handler
-from threadmark.workers.tasks.task_runner import TaskRunner
-from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thread
 from threadmark.workers.telemetry.tracing import tracer_of
 from threadmark.workers.tokens import count_tokens
+from threadmark.workers.turn.turn_parts import TurnParts
+from threadmark.workers.worker_parts import beating_of, new_lease, new_worker
 
 __all__ = ["Resources", "SchemaBehind", "now_utc", "open_resources"]
 
@@ -72,7 +63,7 @@ class Resources:
 
     Attributes:
         worker: None in a process that only serves HTTP.
-        doorbell: Rung after the commit of whatever a worker should see to, whichever process it is in.
+        notifier: Notifies workers, in any process, after the commit of work for a worker.
         supervisor: Runs the long-lived tasks of this process, and says when one of them ended or is late.
         memory: What keeps `recollection` up; its condition is for `/ready`.
         outages: The parts that Redis plays here, and how often each failed; none without Redis.
@@ -83,7 +74,7 @@ class Resources:
     journal: Journal
     registry: Registry
     feed: Feed
-    services: Services
+    compactor: Compactor
     worker: Worker | None
     notifier: Notifier
     outages: tuple[Outage, ...]
@@ -122,8 +113,8 @@ async def open_resources(
 
     Raises SchemaBehind, SessionsNotKept or RegistryRefused before anything is served.
 
-    With Redis, a process with readers is woken for their runs, and a worker takes jobs unless somebody else hands them
-    to it (`with_intake`). `task_runner` has handlers of further kinds of tasks. `registry` and `model` take
+    With Redis, a process with readers is woken for their runs, and a worker takes jobs unless another part
+    hands them to it (`with_intake`). `task_runner` has handlers of further kinds of tasks. `registry` and `model` take
     the places of those that the settings name.
     """
     async with AsyncExitStack() as stack:
@@ -152,41 +143,42 @@ async def open_resources(
         tracer = tracer_of(settings)
         if tracer is not None:
             stack.push_async_callback(UPKEEP.run, tracer.close)
-        compactor = compaction.CompactionService(database, now=now, count=count_tokens, fold_cache=journal.fold_cache)
+        service = compaction.CompactionService(
+            database, now=now, count=count_tokens, fold_cache=journal.fold_cache, beating=beating_of(settings)
+        )
         memory = await stack.enter_async_context(
-            open_memory(settings, now, JournalCopies(database, compactor), supervisor)
+            open_memory(settings, now, JournalCopies(database, service), supervisor)
         )
-        services = Services(
-            database=database,
-            journal=journal,
-            registry=registry,
-            model=model,
-            feed=LocalFeed() if redis is None else redis.feed,
-            data_dir=settings.data_dir,
-            now=now,
-            price=settings.model_price,
-            worker_id=new_worker_id(to_us(now())) if with_worker else None,
-            recollection=memory.recollection,
-            compaction=compactor,
-            ledger_words_kept=timedelta(days=settings.ledger_words_days) if settings.ledger_words_days else None,
-            tracer=tracer,
-        )
+        feed: Feed = LocalFeed() if redis is None else redis.feed
+        worker_id = _new_worker_id(to_us(now())) if with_worker else None
+        compactor = Compactor(service=service, model=model, now=now, price=settings.model_price, worker_id=worker_id)
         worker = None
-        if services.worker_id is not None:
-            handlers = {**_task_runner(services), **(task_runner or {})}
+        if worker_id is not None:
+            parts = TurnParts(
+                database=database,
+                journal=journal,
+                model=model,
+                feed=feed,
+                data_dir=settings.data_dir,
+                now=now,
+                recollection=memory.recollection,
+                compactor=compactor,
+                tracer=tracer,
+            )
             lively = _engine(settings, Purpose.LIVENESS)
             stack.callback(lively.dispose)
-            worker = _worker(settings, services, services.worker_id, engine, lively, handlers, supervisor)
+            lease = new_lease(settings, database, worker_id, engine, lively)
+            worker = new_worker(settings, parts, registry, lease, worker_id, compactor, task_runner or {}, supervisor)
         notifier: Notifier = LocalNotifier(worker)
         if redis is not None:
             notifier = redis.connect(worker, notifier, with_readers=with_readers)
         resources = Resources(
             settings=settings,
             database=database,
-            journal=services.journal,
-            registry=services.registry,
-            feed=services.feed,
-            services=services,
+            journal=journal,
+            registry=registry,
+            feed=feed,
+            compactor=compactor,
             worker=worker,
             notifier=notifier,
             outages=() if redis is None else redis.outages,
@@ -204,7 +196,7 @@ async def open_resources(
 
 @asynccontextmanager
 async def _letting_go(fold_cache: FoldCache, supervisor: Supervisor) -> AsyncIterator[None]:
-    """Let go now and then of folds that nobody asks for, also in a process that has nothing else to do."""
+    """Evict unused folds now and then, also in a process that has nothing else to do."""
 
     async def sweep(loop: Loop) -> None:
         while True:
@@ -245,39 +237,7 @@ def _check_prices(registry: Registry, settings: Settings) -> None:
             )
 
 
-def _task_runner(services: Services) -> dict[str, Handler]:
-    """What the tasks of every worker are, by kind."""
-    return {
-        ANALYSE_THREAD: partial(analyse_thread, services),
-        COMPACT_IF_DUE: partial(compact_if_due, services),
-        COMPACT_MANY: partial(compact_many, services),
-        COMPACT_THREAD: partial(compact_thread, services),
-        EXTRACT_MEMORY: extractor_of(services),
-        compaction.PROMOTE: partial(promote, services),
-    }
-
-
-def _worker(
-    settings: Settings,
-    services: Services,
-    worker_id: str,
-    engine: Engine,
-    lively: Engine,
-    handlers: Mapping[str, Handler],
-    supervisor: Supervisor,
-) -> Worker:
-    liveness: Liveness = (
-        FileLocks(settings.data_dir / "workers")
-        if is_sqlite(settings.state_database_url)
-        else HostLocks.over(AdvisoryLocks(lively), settings.data_dir / "workers")
-    )
-    lease = Lease(
-        engine,
-        liveness,
-        worker_id,
-        ttl_s=settings.lease_ttl_s,
-        heartbeat_s=settings.heartbeat_s,
-        stalled_s=lambda: services.database.turns_stalled_s,
-    )
-    task_runner = TaskRunner(services, lease, worker_id, handlers, sweep_s=settings.sweep_s, supervisor=supervisor)
-    return Worker(services, lease, worker_id, Pace(sweep_s=settings.sweep_s), task_runner, supervisor)
+def _new_worker_id(now_us: int) -> str:
+    """A name that says where the worker runs; unique."""
+    host = "".join(each if each.isalnum() else "-" for each in socket.gethostname())[:32]
+    return f"{host}-{os.getpid()}-{new_id(now_us)[-12:]}"

@@ -1,4 +1,4 @@
-"""The first key: made when there is none, and left in a file for whoever owns the data directory."""
+"""The first key: made when there is none, and left in a file for the owner of the data directory."""
 
 import contextlib
 import os
@@ -25,7 +25,7 @@ async def make_first_key(database: Database, data_dir: Path, now: datetime) -> P
     """The file with the first key, if this made it: an operator's key of the default tenant. None if there are keys.
 
     The file is written before the row: a crash between the two leaves a key that opens nothing yet, which the next
-    start gives its row. The other order could leave a row whose secret nobody has.
+    start gives its row. The other order could leave a row whose secret is lost.
     """
     if await database.read(count_keys):
         return None

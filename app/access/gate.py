@@ -11,7 +11,7 @@ from threadmark.app.access.route_scopes import is_automatic, scope_needed
 from threadmark.app.access.token_buckets import Buckets
 from threadmark.app.requests.client_address import source_of
 from threadmark.app.requests.request_state import client_of, mark_caller
-from threadmark.state.pools import act_for
+from threadmark.db.execution.pools import act_for
 
 __all__ = ["FAILURES_PER_KEY", "FAILURES_PER_SOURCE", "Forbidden", "Gate", "TooMany", "Unauthenticated"]
 
@@ -48,8 +48,8 @@ class Gate:
     """A Litestar guard for the whole application.
 
     Wrong keys are counted per source and per key id. A source that has spent its share reads no database any more; a
-    right key that is in use passes all the same, so nobody locks out the neighbours behind one address, or the holder
-    of a key whose id is known.
+    valid key that is in use passes all the same, so an attacker cannot lock out the other clients behind one address,
+    or the holder of a key whose id is known.
     """
 
     def __init__(self, ring: KeyRing, rates: Buckets, *, monotonic: Callable[[], float], answer_s: float) -> None:
@@ -62,7 +62,7 @@ class Gate:
 
     async def admit(self, connection: "ASGIConnection", handler: BaseRouteHandler) -> None:  # type: ignore[type-arg]
         """Let the request pass, with its Caller as `user`. Raises Unauthenticated, TooMany or Forbidden."""
-        # The framework's own OPTIONS tells the methods of a path: to whoever has a key at all.
+        # The framework's own OPTIONS lists the methods of a path: any valid key may read it.
         is_open_to_holders = is_automatic(handler)
         needed = None if is_open_to_holders else scope_needed(handler)
         if needed is None and not is_open_to_holders:
@@ -99,7 +99,7 @@ class Gate:
 
 
 def _presented(connection: "ASGIConnection") -> str | None:  # type: ignore[type-arg]
-    """The key that the request carries: from one header, once. Two keys are none, as nobody can say which counts."""
+    """The key that the request carries: from one header, once. Two keys are none, as it is unclear which counts."""
     headers = connection.headers
     found = headers.getall("x-api-key", [])
     for value in headers.getall("authorization", []):

@@ -31,7 +31,7 @@ class KeyRefused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRequest:
-    """What a caller wants a new key to be. None stands for what the replaced key has, or for the caller's own tenant.
+    """A request for a new key. None: as the replaced key has it, or the caller's own tenant.
 
     Attributes:
         replaces: The id of a key whose place the new one takes. The old one expires `overlap_s` seconds later.

@@ -40,7 +40,7 @@ class Token:
 
     @classmethod
     def fresh(cls) -> "Token":
-        """A token nobody has had before."""
+        """A new random token."""
         return cls(secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES))
 
     @classmethod
@@ -66,7 +66,7 @@ class ApiKey:
 
     Attributes:
         number: Rises with every key; what listings are ordered by.
-        revoked_at: When it was revoked; it is kept, so that old log lines still name somebody.
+        revoked_at: When it was revoked; it is kept, so that the key ids in old log lines still resolve.
         last_used_at: Precise to a minute.
     """
 

@@ -28,7 +28,7 @@ __all__ = [
 
 #: `last_used_at` is written once in this time, so that reading costs no commit.
 TOUCH_S = 60
-#: The advisory lock of whoever makes the first key; any number does that nothing else in the database uses.
+#: The advisory lock for making the first key; any number that nothing else in the database uses.
 _FIRST_KEY = 5_190_337_284_611_905
 
 _KEYS = tables.api_key
@@ -99,7 +99,7 @@ def every_key(connection: Connection, tenant_id: str | None) -> list[ApiKey]:
 
 
 def revoke_key(connection: Connection, key_id: str, now: datetime) -> None:
-    """Revoke the key for good; a key that is revoked already keeps its instant."""
+    """Revoke the key permanently; a key that is revoked already keeps its instant."""
     live = _COLUMNS.revoked_at.is_(None)
     connection.execute(update(_KEYS).where(_COLUMNS.key_id == key_id, live).values(revoked_at=to_us(now)))
 

@@ -9,7 +9,7 @@ __all__ = ["Seat", "Seats"]
 
 
 class Seat:
-    """One of a tenant's seats. Given back by `release`, at the end of a `with`, or with the task that took it."""
+    """One of a tenant's seats. Released by `release`, at the end of a `with`, or with the task that took it."""
 
     def __init__(self, taken: "Counter[str]", tenant_id: str) -> None:
         self._taken, self._tenant_id = taken, tenant_id
@@ -29,7 +29,7 @@ class Seat:
                 del self._taken[self._tenant_id]
 
     def kept(self) -> "Seat":
-        """Itself, which the end of a `with` does not release any more: whoever gets it does."""
+        """Itself, which the end of a `with` does not release any more: the receiver has to."""
         self._is_kept = True
         return self
 

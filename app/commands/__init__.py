@@ -7,7 +7,8 @@ from threadmark.lazy import lazy_exports
 if TYPE_CHECKING:
     from threadmark.app.commands.api_keys import create_key, list_keys, revoke_key
     from threadmark.app.commands.doctor import run_doctor
-    from threadmark.app.commands.memory_index import run_reindex, verify_memory
+    from threadmark.app.commands.memory_index import run_reindex
+    from threadmark.app.commands.merged_names import run_merged, run_split
     from threadmark.app.commands.migrate import run_migrate
     from threadmark.app.commands.serve import run_serve
     from threadmark.app.commands.verify import run_verify
@@ -20,10 +21,11 @@ __all__ = [
     "list_keys",
     "revoke_key",
     "run_doctor",
+    "run_merged",
     "run_migrate",
     "run_reindex",
     "run_serve",
+    "run_split",
     "run_verify",
     "run_worker",
-    "verify_memory",
 ]

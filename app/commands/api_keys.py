@@ -1,4 +1,4 @@
-"""`threadmark keys`: API keys, by whoever may open the database itself."""
+"""`threadmark keys`: API keys, for operators with access to the database itself."""
 
 import argparse
 import asyncio
@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import ApiKey, Scope, Token, key_store
 from threadmark.app.access.key import NoSuchKey
-from threadmark.app.commands.common import open_database, settings_of
+from threadmark.app.commands.common import open_state_database, settings_of
 
 __all__ = ["create_key", "list_keys", "revoke_key"]
 
@@ -42,7 +42,7 @@ async def _create(arguments: argparse.Namespace) -> int:
         now=now,
         expires_at=None if arguments.days is None else now + timedelta(days=arguments.days),
     )
-    async with open_database(settings_of(arguments)) as database:
+    async with open_state_database(settings_of(arguments)) as database:
         key = await database.write(unit)
     print(f"key {key.key_id} of tenant {key.tenant_id}; it is shown this once:", file=sys.stderr)
     print(token.text)
@@ -50,7 +50,7 @@ async def _create(arguments: argparse.Namespace) -> int:
 
 
 async def _list(arguments: argparse.Namespace) -> int:
-    async with open_database(settings_of(arguments)) as database:
+    async with open_state_database(settings_of(arguments)) as database:
         keys = await database.read(partial(key_store.every_key, tenant_id=arguments.tenant))
     rows: list[tuple[str, ...]] = [("key id", "tenant", "label", "scopes", "created", "last used", "status")]
     rows += [_row(key, datetime.now(UTC)) for key in keys]
@@ -64,7 +64,7 @@ async def _revoke(arguments: argparse.Namespace) -> int:
             raise NoSuchKey(arguments.key_id)
         key_store.revoke_key(connection, arguments.key_id, datetime.now(UTC))
 
-    async with open_database(settings_of(arguments)) as database:
+    async with open_state_database(settings_of(arguments)) as database:
         await database.write(unit)
     print(f"key {arguments.key_id} is revoked")
     return 0

@@ -1,4 +1,4 @@
-"""`threadmark doctor`: would a start succeed? Looks, changes nothing, and says how to mend what it finds."""
+"""`threadmark doctor`: would a start succeed? Reads only, and says how to fix what it finds."""
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +19,7 @@ from threadmark.app.schema import gaps
 from threadmark.app.server import CannotListen, listen
 from threadmark.workers.agents.agent import load_registry
 from threadmark.workers.agents.definition_errors import DefinitionRefused
-from threadmark.workers.settings.settings import Settings, SettingsRefused
-from threadmark.workers.settings.variables import VARIABLES
+from threadmark.workers.settings.settings import VARIABLES, Settings, SettingsRefused
 
 __all__ = ["run_doctor"]
 
@@ -62,7 +61,7 @@ def _examine(environment: Mapping[str, str]) -> Iterator[Finding]:
 def _unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
     known = [variable.name for variable in VARIABLES]
     for name in sorted(environment):
-        # Told and not refused: container platforms set variables named after services (THREADMARK_PORT_8123_TCP).
+        # Reported and not refused: container platforms set variables named after services (THREADMARK_PORT_8123_TCP).
         if name.startswith("THREADMARK_") and name not in known:
             near = get_close_matches(name, known, 1)
             yield Finding(True, f"{name} is set and means nothing" + (f"; is it {near[0]}?" if near else ""))

@@ -20,9 +20,9 @@ from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.call_fit import misfit_of_wait
 from threadmark.workers.data_dir import writable_gap
 from threadmark.workers.migration import memory_gaps
+from threadmark.workers.settings.model_settings import OFFLINE_MODEL
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.settings.values import shown_url
-from threadmark.workers.settings.variables import OFFLINE_MODEL
 
 __all__ = [
     "OTHERS",

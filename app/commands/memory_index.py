@@ -1,4 +1,4 @@
-"""`threadmark reindex` and `threadmark verify memory`: the index of memory, built anew or compared with the truth."""
+"""`threadmark reindex` and `threadmark verify memory`: the index of memory, rebuilt or compared with the database."""
 
 import argparse
 import asyncio
@@ -31,7 +31,7 @@ class IndexElsewhere(UserError, RuntimeError):
 
 
 def run_reindex(arguments: argparse.Namespace) -> int:
-    """Build the index anew. Raises MigrationGap, IndexElsewhere."""
+    """Rebuild the index. Raises MigrationGap, IndexElsewhere."""
     return asyncio.run(_reindex(arguments))
 
 
@@ -57,7 +57,7 @@ async def _reindex(arguments: argparse.Namespace) -> int:
     async with _opened(settings_of(arguments)) as memory:
         space = await memory.reindex(now=now_utc())
         found = await memory.verify()
-    print(f"the index is built anew: space {space}, {found.entry_count} entries")
+    print(f"the index is rebuilt: space {space}, {found.entry_count} entries")
     return 0
 
 

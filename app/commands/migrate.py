@@ -15,5 +15,5 @@ def run_migrate(arguments: argparse.Namespace) -> int:
     make_data_dir(settings.data_dir)
     before = all_gaps(settings)
     migrate_all(settings)
-    print("\n".join(f"migrated: {gap}" for gap in before) or "nothing to do: both databases are up to date")
+    print("\n".join(f"{gap}: migrated" for gap in before) or "nothing to do: both databases are up to date")
     return 0

@@ -23,8 +23,7 @@ from threadmark.app.schema import gaps, migrate_for_start
 from threadmark.app.server import Server, listen, url_of
 from threadmark.app.version import VERSION
 from threadmark.workers.data_dir import make_data_dir
-from threadmark.workers.fleet.gc_freeze import settle_heap
-from threadmark.workers.fleet.thread_turns import shorten_turns
+from threadmark.workers.fleet.interpreter import settle_heap, shorten_turns
 from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
@@ -33,9 +32,9 @@ __all__ = ["run_serve"]
 
 
 def run_serve(arguments: argparse.Namespace) -> int:
-    """Serve until a signal comes. Raises UserError for what a person can mend."""
+    """Serve until a signal comes. Raises UserError for what the user can fix."""
     settings = settings_of(arguments)
-    # The port first: whoever starts a second server should not wait for migrations to hear that the port is taken.
+    # The port first: a second server reports a taken port at once, not after its migrations.
     with listen(settings.host, settings.port) as listening:
         logs.configure(settings.log_level, sys.stderr)
         _prepare(settings)
@@ -75,7 +74,7 @@ async def _serve(settings: Settings, listening: socket.socket) -> int:
         if stopping.is_set():
             return 0
         serving = asyncio.create_task(server.serve(sockets=[listening]), name="server")
-        # A server that ends by itself is over like one that was told to.
+        # A server that ends by itself is handled like one that was stopped.
         serving.add_done_callback(lambda _ended: resources.stopping.set())
         code = await until_ended(resources.stopping, wired.supervisor)
         if code:

@@ -15,8 +15,7 @@ from threadmark.app.operations.process_exit import unless, until_ended
 from threadmark.app.operations.worker_health import serve_health
 from threadmark.app.schema import gaps
 from threadmark.workers.data_dir import make_data_dir
-from threadmark.workers.fleet.gc_freeze import settle_heap
-from threadmark.workers.fleet.thread_turns import shorten_turns
+from threadmark.workers.fleet.interpreter import settle_heap, shorten_turns
 from threadmark.workers.schema_wait import await_schema, when_reachable
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources
@@ -25,7 +24,7 @@ __all__ = ["run_worker"]
 
 
 def run_worker(arguments: argparse.Namespace) -> int:
-    """Move runs until a signal comes. Raises UserError for what a person can mend."""
+    """Move runs until a signal comes. Raises UserError for what the user can fix."""
     settings = settings_of(arguments)
     logs.configure(settings.log_level, sys.stderr)
     make_data_dir(settings.data_dir)

@@ -1,4 +1,4 @@
-"""The drain: a refusal reaches its client even while that is still sending, and nobody sends for ever."""
+"""The drain: a refusal reaches its client even while that is still sending, and no client sends for ever."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from threadmark.app.requests.request_state import headers_of
 
 __all__ = ["DRAIN_BYTES_MAX", "DRAIN_S", "Drain"]
 
-#: What is read and thrown away of a body that was refused unread; whoever has more to send is cut off.
+#: Bytes of a refused body that are read and discarded; a client that sends more is disconnected.
 DRAIN_BYTES_MAX = 4 * 2**20
 DRAIN_S = 1.0
 _REFUSED = 400
@@ -21,7 +21,7 @@ class Drain:
     """Reads the rest of a refused body, within bounds, before the refusal is sent; past them the connection is closed.
 
     Most clients read an answer when they have sent their request. One that is cut off in the middle may never see the
-    refusal; one that never is could keep sending to nobody for as long as it likes.
+    refusal; one that is never cut off could send for as long as it likes.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -15,7 +15,7 @@ __all__ = ["HangUp"]
 class HangUp:
     """Cancels a request whose client went before its answer began, if nothing is left half done by that.
 
-    Those are reads, and what says of itself that it may be cancelled (see `ends_with_client`).
+    Those are reads, and routes that declare that they may be cancelled (see `ends_with_client`).
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -30,7 +30,7 @@ class HangUp:
 
         async def sent(message: Message) -> None:
             if not relaying.done() and message["type"] == "http.response.start":
-                # From here on the answer itself sees to its client, and who refuses reads the rest of the body.
+                # From here on the answer itself watches its client, and a refusal reads the rest of the body.
                 relaying.cancel()
                 await asyncio.wait([relaying])
             await send(message)

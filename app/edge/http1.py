@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: what arrives by half is given up in time, and refusals are JSON with a request id."""
+"""HTTP/1.1 on a connection: what arrives by half, or is not read, is given up in time; refusals are JSON with an id."""
 
 import asyncio
 import logging
@@ -11,6 +11,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
 from threadmark.app.edge.drain import DRAIN_BYTES_MAX, DRAIN_S
 from threadmark.app.edge.shield import SECURITY_HEADERS
+from threadmark.app.edge.unread_answer import UnreadAnswer
 from threadmark.app.requests.problem import MEDIA_TYPE, Problem
 
 __all__ = ["HttpProtocol"]
@@ -24,7 +25,7 @@ class _StrictConnection(h11.Connection):
     """Refuses what two servers in a row could read as two different requests."""
 
     def next_event(self) -> Any:
-        """The next event. Raises RemoteProtocolError for a request whose length is told in two ways."""
+        """The next event. Raises RemoteProtocolError for a request that states its length in two ways."""
         event = super().next_event()
         if isinstance(event, h11.Request):
             names = {name.lower() for name, _ in event.headers}
@@ -42,6 +43,8 @@ class HttpProtocol(H11Protocol):
     idle_s = 20.0
     #: A body has so long, and longer by what it has sent at this rate: bytes that drip hold no connection for ever.
     body_s, bytes_per_s = 60.0, 16 * 1024
+    #: Nothing of an answer may be taken for so long.
+    unread_s = 60.0
     #: How often a connection that waits is looked at.
     tick_s = 1.0
     #: So long after the stop a request that was on its way over an idle connection is still served.
@@ -59,13 +62,25 @@ class HttpProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first head."""
         super().connection_made(transport)
+        self._unread = UnreadAnswer(transport, unread_s=self.unread_s, tick_s=self.tick_s)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Look no more."""
         self._awaited = None
         super().connection_lost(exc)
+        self._unread.end()
         self._watch_no_more()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, but not for ever."""
+        super().pause_writing()
+        self._unread.begin()
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        super().resume_writing()
+        self._unread.end()
 
     def data_received(self, data: bytes) -> None:
         """Take what came, and note that it did."""

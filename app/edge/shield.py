@@ -24,11 +24,10 @@ SECURITY_HEADERS: tuple[tuple[str, str], ...] = (
 
 _HOST = re.compile(r"(?:(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253})?)|\[(?P<six>[0-9A-Fa-f:.]{2,45})\])(?::\d{1,5})?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_TRACING = frozenset({"TRACE", "TRACK", "CONNECT"})
 
 
 class Shield:
-    """Refuses odd hosts, tracing, control characters in paths and compressed bodies; adds SECURITY_HEADERS.
+    """Refuses odd hosts, control characters in paths and compressed bodies; adds SECURITY_HEADERS.
 
     A body is never decompressed: a bomb of a few kilobytes would pass every limit on bytes read.
     """
@@ -45,8 +44,6 @@ class Shield:
             await self._app(scope, receive, guarded)
 
     def _problem_with(self, scope: HTTPScope) -> Problem | None:
-        if scope["method"] in _TRACING:
-            return Problem(status=405, code="method_not_allowed", detail="this method is switched off")
         if not self._is_right_host(header_of(scope, b"host")):
             return Problem(status=400, code="bad_host", detail="the Host header names no host of this server")
         if _CONTROL.search(scope["path"]):

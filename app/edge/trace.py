@@ -14,7 +14,7 @@ from threadmark.app.requests.request_state import facts_of, header_of, headers_o
 
 __all__ = ["NO_ROUTE", "Trace"]
 
-#: Stands for the route of a request that reached none: its path is the client's text and no name of ours.
+#: The route of a request that reached none: its path is the client's text and no name of ours.
 NO_ROUTE = "(none)"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")

@@ -28,7 +28,7 @@ def tag_of(version: int) -> str:
 
 
 def condition_of(if_match: str | None, if_none_match: str | None = None) -> Precondition:
-    """What the headers ask for. Raises BodyRefused for what no tag can be, and for what is not honoured."""
+    """What the headers ask for. Raises BodyRefused for what no tag can be, and for what is not supported."""
     is_there: bool | None = None
     versions: frozenset[int] | None = None
     if if_none_match is not None:

@@ -1,4 +1,4 @@
-"""What the fleet counts, for Prometheus: read from the database whenever somebody asks for the figures."""
+"""What the fleet counts, for Prometheus: read from the database at each scrape."""
 
 import asyncio
 import logging
@@ -26,13 +26,13 @@ class _Figures:
 
 
 class FleetMetrics(Collector):
-    """The same figures in every process that is asked. A worker's counts begin anew with its process."""
+    """The same figures in every process. A worker's counts begin at zero with its process."""
 
     def __init__(self) -> None:
         self._figures: _Figures | None = None
 
     async def look(self, database: Database) -> None:
-        """Read the figures. A database that does not answer is told by `threadmark_database_away`, and by the log."""
+        """Read the figures. `threadmark_database_away` and the log report a database that does not answer."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 self._figures = await database.read(_read)

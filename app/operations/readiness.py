@@ -19,7 +19,7 @@ def _none() -> None:
 
 
 class Readiness:
-    """Remembers the last probe for KEEP_S; those who ask at the same time share one. `what` names it in the log."""
+    """Remembers the last probe for KEEP_S; concurrent requests share one. `what` names it in the log."""
 
     def __init__(
         self,

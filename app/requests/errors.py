@@ -115,7 +115,11 @@ REFUSALS: dict[type[Exception], Refusal] = {
     memory.UnknownJob: Refusal(404, "not_found"),
     memory.UnknownQuarantine: Refusal(404, "not_found"),
     memory.AlreadyRetracted: Refusal(409, "already_retracted"),
+    memory.ImportUnderWay: Refusal(409, "import_under_way", retry_after_s=5),
     memory.CannotUndo: Refusal(409, "cannot_undo"),
+    memory.BoundReached: Refusal(429, "bound_reached"),
+    memory.ReceiptReused: Refusal(422, "idempotency_key_reused"),
+    memory.ReceiptInProgress: Refusal(409, "idempotency_key_in_progress", retry_after_s=1),
     memory.Unavailable: Refusal(503, "memory_unavailable", retry_after_s=1),
     Unauthenticated: Refusal(401, "unauthenticated"),
     Forbidden: Refusal(403, "forbidden"),
@@ -153,7 +157,7 @@ def refusal_of(error: Exception) -> Refusal | None:
 
 
 def problem_of(error: Exception, declared: Mapping[str, Any] | None = None) -> Problem:
-    """What the client is told of the error; `declared` are the types of the route's parameters by name."""
+    """The problem that the client gets for the error; `declared` are the types of the route's parameters by name."""
     if (refusal := refusal_of(error)) is not None:
         return _refused(error, refusal)
     if isinstance(error, ValidationException):

@@ -1,4 +1,4 @@
-"""The one shape of errors: `{"detail", "code", "request_id", …}`, as JSON, whoever refuses."""
+"""The one shape of errors: `{"detail", "code", "request_id", …}`, as JSON, from every layer that refuses."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ MEDIA_TYPE = "application/json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Why a request was not honoured.
+    """Why a request was refused.
 
     Attributes:
         status: The HTTP status, 400 to 599.

@@ -12,7 +12,7 @@ from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.requests.request import ApiRequest
 from threadmark.state import Receipt, Reply
 
-__all__ = ["REPLAYED", "RequestKey", "provide_request_key", "replay"]
+__all__ = ["REPLAYED", "IdempotencyKey", "RequestKey", "provide_request_key", "replay", "streamed_request_key"]
 
 #: Says that an answer is that of an earlier request with the same key.
 REPLAYED = {"idempotent-replayed": "true"}
@@ -20,6 +20,8 @@ _DESCRIPTION = (
     "1 to 255 visible ASCII characters. The same key with the same request replays the stored answer for 24 hours; "
     "with another request it is refused."
 )
+
+IdempotencyKey = Annotated[str | None, HeaderParameter(name="Idempotency-Key", description=_DESCRIPTION)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class RequestKey:
 
 async def provide_request_key(
     request: ApiRequest,
-    idempotency_key: Annotated[str | None, HeaderParameter(name="Idempotency-Key", description=_DESCRIPTION)] = None,
+    idempotency_key: IdempotencyKey = None,
 ) -> RequestKey | None:
     """Dependency `request_key`: None without the header. Raises BadIdempotencyKey."""
     # The parameter is there for the API's description; only all headers together show that there is but one.
@@ -46,6 +48,13 @@ async def provide_request_key(
         return None
     path = f"{request.url.path}?{request.url.query}"
     return RequestKey(key, request_digest(request.method, path, await request.value()))
+
+
+def streamed_request_key(request: ApiRequest, body_digest: str) -> RequestKey | None:
+    """The key of a request whose body was read as it arrived; None without the header. Raises BadIdempotencyKey."""
+    key = check_key(request.headers.getall("idempotency-key", []))
+    path = f"{request.url.path}?{request.url.query}"
+    return None if key is None else RequestKey(key, request_digest(request.method, path, body_digest))
 
 
 def replay(reply: Reply) -> Response[bytes]:

@@ -16,13 +16,13 @@ from threadmark.app.requests.request_key import RequestKey
 from threadmark.app.resources import Resources
 from threadmark.app.wire.compactions.compaction_schema import NewCompaction, PolicyBody, ShownCompaction, policy_of
 from threadmark.compaction import Compaction, CompactionService, Order, Policy, SummariserKind, named_policy
+from threadmark.db.execution.pools import limit_each
 from threadmark.state import NotFound, served_routes
-from threadmark.state.pools import limit_each
 from threadmark.state.tasks.task_bounds import check_background_jobs
 from threadmark.state.tasks.tasks import find_named
 from threadmark.state.threads.thread_numbers import thread_numbers_of
 from threadmark.workers.tasks.compaction_job import COMPACT_MANY
-from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD, order_compaction, perform, summariser_of
+from threadmark.workers.tasks.compaction_tasks import COMPACT_THREAD
 
 __all__ = ["background_check", "check_money", "compact", "policy_asked_for", "service_of", "thread_id_of"]
 
@@ -33,10 +33,7 @@ POLL_S = 0.1
 
 def service_of(resources: Resources) -> CompactionService:
     """The verbs of compaction. Every process that serves has them."""
-    service = resources.wired.services.compaction
-    if service is None:
-        raise RuntimeError("this process compacts nothing")
-    return service
+    return resources.wired.compactor.service
 
 
 async def thread_id_of(resources: Resources, number: int) -> str:
@@ -63,13 +60,13 @@ def policy_asked_for(connection: Connection, tenant_id: str, asked: PolicyBody |
 
 def background_check(connection: Connection, resources: Resources, tenant_id: str) -> None:
     """Look whether the tenant may have one more compaction or job in the background. Raises BoundReached."""
-    count_max = resources.settings.bounds.background_jobs
+    count_max = resources.settings.background_jobs_max
     check_background_jobs(connection, tenant_id, (COMPACT_THREAD, COMPACT_MANY), count_max)
 
 
 def check_money(resources: Resources, summariser: str, capped: Mapping[str, object]) -> None:
-    """Refuse caps in money, by their places in the body, that nobody could hold. Raises BodyRefused."""
-    if SummariserKind(summariser) is not SummariserKind.MODEL or resources.wired.services.price is not None:
+    """Refuse caps in money, by their places in the body, that cannot be enforced. Raises BodyRefused."""
+    if SummariserKind(summariser) is not SummariserKind.MODEL or resources.wired.compactor.price is not None:
         return
     for place, cap in capped.items():
         if cap is not None:
@@ -80,11 +77,11 @@ def check_money(resources: Resources, summariser: str, capped: Mapping[str, obje
 async def compact(
     resources: Resources, caller: Caller, thread_id: str, spec: NewCompaction, key: RequestKey | None
 ) -> Response[bytes]:
-    """What came of the wish: 202 while the compaction is open, 200 once it is over, or for a dry run.
+    """The outcome of the request: 202 while the compaction is open, 200 once it is over, or for a dry run.
 
     Raises NotFound, KeyReused, BodyRefused, BoundReached.
     """
-    # A key of this route's own: the same Idempotency-Key may stand for another request on another route.
+    # A key of this route's own: the same Idempotency-Key may belong to another request on another route.
     name = f"http:{secrets.token_hex(16) if key is None else key.key}"
 
     if not isinstance(spec.policy, str):
@@ -103,15 +100,12 @@ async def compact(
             return await previewed(order) if spec.dry_run else await ordered(order)
 
     async def previewed(order: Order) -> tuple[int, bytes]:
-        summariser = summariser_of(resources.wired.services, order.summariser)
-        preview = await service_of(resources).compactions.preview(
-            caller.tenant_id, thread_id, order, summariser, resources.wired.services.price
-        )
+        preview = await resources.wired.compactor.preview(caller.tenant_id, thread_id, order)
         return 200, msgspec.json.encode(ShownCompaction.of_preview(preview, order, thread_id))
 
     async def ordered(order: Order) -> tuple[int, bytes]:
         check = partial(background_check, resources=resources, tenant_id=caller.tenant_id)
-        done, _ = await order_compaction(resources.wired.services, caller.tenant_id, thread_id, order, check=check)
+        done, _ = await resources.wired.compactor.order(caller.tenant_id, thread_id, order, check=check)
         if spec.wait:
             done = await _until_over(resources, done)
         else:
@@ -139,11 +133,11 @@ async def _until_over(resources: Resources, ordered: Compaction) -> Compaction:
 async def _further(resources: Resources, ordered: Compaction) -> Compaction:
     """The compaction, performed here if it can be.
 
-    A process without a worker leaves it to those that have one: nobody would notice its own death before the hold ends.
+    A process without a worker leaves it to those that have one: its own death would go unnoticed until the hold ends.
     """
     if resources.wired.worker is None and bool(await resources.database.read(served_routes)):
         return await service_of(resources).compactions.get(ordered.tenant_id, ordered.compaction_id)
-    return await perform(resources.wired.services, ordered.compaction_id, ordered.summariser)
+    return await resources.wired.compactor.perform(ordered.compaction_id, ordered.summariser)
 
 
 async def _ring(resources: Resources, ordered: Compaction) -> None:

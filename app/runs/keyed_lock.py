@@ -1,4 +1,4 @@
-"""Lanes: what one thread is told passes one at a time, so that a thread with a crowd before it holds up nobody else.
+"""Keyed locks: requests to one thread pass one at a time, so that a hot thread does not block requests to others.
 
 All of it would wait for the row of the thread in any case. Waiting for it in the queue of a writing connection, as a
 hundred requests for one busy thread do, it stands before the requests for every other thread.
@@ -12,7 +12,7 @@ __all__ = ["KeyedLock"]
 
 
 class KeyedLock:
-    """Locks by key, each there for as long as somebody holds it or waits for it. First come, first served."""
+    """Locks by key, each there for as long as it is held or waited for. First come, first served."""
 
     def __init__(self) -> None:
         self._locks: dict[Hashable, asyncio.Lock] = {}
@@ -20,7 +20,7 @@ class KeyedLock:
 
     @asynccontextmanager
     async def one_at_a_time(self, key: Hashable | None) -> AsyncIterator[None]:
-        """Go on when whoever came before with this key is done; at once without a key."""
+        """Go on when all earlier holders of this key are done; at once without a key."""
         if key is None:
             yield
             return
@@ -35,5 +35,5 @@ class KeyedLock:
                 del self._users[key], self._locks[key]
 
     def __len__(self) -> int:
-        """Keys that somebody holds or waits for."""
+        """The number of keys that are held or waited for."""
         return len(self._locks)

@@ -1,4 +1,4 @@
-"""Accepting runs: from what a caller wants to runs that no crash forgets, and workers that are told of them."""
+"""Accepting runs: from a caller's request to durable runs, and the notification of workers."""
 
 from collections.abc import Iterable
 
@@ -32,9 +32,9 @@ from threadmark.workers.wiring import Resources
 
 __all__ = ["announce", "start_at", "start_finder", "submission_of"]
 
-#: How long the thread of a stateless run stays, for whoever joins late (10 minutes); a run in progress keeps it longer.
+#: How long the thread of a stateless run stays, for late readers (10 minutes); a run in progress keeps it longer.
 STATELESS_KEEP_S = 600
-#: The same where the request had an Idempotency-Key: the key is kept no longer than what it stands for.
+#: The same where the request had an Idempotency-Key: the key is kept no longer than its run.
 STATELESS_KEYED_KEEP_S = 24 * 3600 + STATELESS_KEEP_S
 
 
@@ -72,7 +72,7 @@ def submission_of(
     find_start: FindStart | None = None,
 ) -> RunSubmission:
     """The offer that the wish comes to. Raises BodyRefused (no such assistant), Forbidden (it may not answer)."""
-    registry, bounds = wired.registry, wired.settings.bounds
+    registry, settings = wired.registry, wired.settings
     agent = registry.find(spec.assistant)
     if agent is None:
         names = ", ".join(each.name for each in registry)
@@ -105,7 +105,7 @@ def submission_of(
         check_answer=answer_check(registry),
         find_start=find_start,
         receipt=receipt,
-        bounds=RunBounds(scheduled_runs=bounds.scheduled_runs, open_waits=bounds.open_waits),
+        bounds=RunBounds(scheduled_runs=settings.scheduled_runs_max, open_waits=settings.open_waits_max),
     )
 
 

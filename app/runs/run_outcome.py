@@ -27,14 +27,14 @@ from threadmark.workers.wiring import Resources
 
 __all__ = ["POLL_S", "is_over", "outcome_of", "until_over"]
 
-#: How often somebody who follows a run looks for what nobody told this process: another one may move the run.
+#: How often a reader polls for entries without a notification: another process may move the run.
 POLL_S = 0.5
-#: Who waits for the end of a run asks no more often than this.
+#: A waiter for the end of a run asks no more often than this.
 PAUSE_S = 0.02
 
 
 def is_over(run: Run | None) -> bool:
-    """Whether nothing more comes by itself: it has ended, it is gone, or it is parked until a person sees to it."""
+    """Whether nothing more comes by itself: it has ended, it is gone, or it is parked until a person acts on it."""
     return run is None or run.status in SETTLED or run.parked in (ParkReason.IN_DOUBT, ParkReason.QUARANTINED)
 
 

@@ -30,7 +30,7 @@ _BLANK = b" "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """Whoever follows a run. The run is cancelled when it `cancels_on_leaving` and its connection breaks.
+    """A reader of a run. The run is cancelled when the reader `cancels_on_leaving` and its connection breaks.
 
     `seat` is the one that its answer takes while it is open; None where it soon ends by itself.
     """

@@ -43,7 +43,7 @@ _UNFINISHED = (RunStatus.PENDING, RunStatus.RUNNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateSpec:
-    """How a thread is to change, from which checkpoint (None: where it stands), and who wants it.
+    """How a thread is to change, from which checkpoint (None: its head), and who asks.
 
     `as_node` says after which node the thread stands then: after `model` it asks for nothing but the calls of the
     last reply; after `tools` the model is next.
@@ -67,7 +67,7 @@ def update_thread(
         raise NotFound("Thread", thread_id)
     # Read under the lock: what is decided here holds until the update is written.
     thread = thread_of(row)
-    # Looked at first: what a run is about to write makes the transcript of this moment nobody's mistake.
+    # Checked first: a run is about to write, so a conflict with the present transcript is not the caller's mistake.
     if any(list_runs(connection, thread.number, status=status, limit=1) for status in _UNFINISHED):
         raise ThreadBusy(thread_id)
     snapshot = stand(connection, thread, fold_cache, keep=False)

@@ -46,7 +46,7 @@ class Question:
 
 
 def stand(connection: Connection, thread: Thread, fold_cache: FoldCache, *, keep: bool = True) -> ThreadSnapshot:
-    """The thread as its head stands: a query for what nobody folded yet, if any, and one for the open questions.
+    """The thread as its head stands: a query for what is not folded yet, if any, and one for the open questions.
 
     A unit that writes does not `keep` what was folded.
     """
@@ -83,28 +83,28 @@ def history(connection: Connection, thread: Thread, question: Question) -> list[
     """Moments over all branches of the thread, newest first. Raises NotFound for an unknown `before`."""
     entries = read_entries(connection, thread.number)
     leaves = read_leaves(connection, thread.number)
-    told = read_history(entries, leaves)
+    history = read_history(entries, leaves)
     before_seq = None if question.before is None else position_seq(entries, thread, question.before)
     exact_seq = None if question.exactly is None else position_seq(entries, thread, question.exactly)
     chosen: list[int] = []
-    for seq, position in reversed(told.positions.items()):
+    for seq, position in reversed(history.positions.items()):
         if (before_seq is not None and seq >= before_seq) or (exact_seq is not None and seq != exact_seq):
             continue
-        shown = metadata_of(thread.thread_id, position, told.origin_of(position))
+        shown = metadata_of(thread.thread_id, position, history.origin_of(position))
         if any(key not in shown or shown[key] != value for key, value in (question.metadata or {}).items()):
             continue
         chosen.append(seq)
         if len(chosen) == question.limit:
             break
     said = transcripts(entries, leaves, frozenset(chosen))
-    waits = _by_position(list_waits(connection, thread.number, status="open"), told.asked)
+    waits = _by_position(list_waits(connection, thread.number, status="open"), history.asked)
     return [
         Moment(
-            position=told.positions[seq],
+            position=history.positions[seq],
             messages=said[seq],
             waits=waits.get(seq, ()),
-            failure=told.failures.get(seq),
-            origin=told.origin_of(told.positions[seq]),
+            failure=history.failures.get(seq),
+            origin=history.origin_of(history.positions[seq]),
         )
         for seq in chosen
     ]

@@ -1,7 +1,7 @@
 """The tail of a run: its events, from the journal and from the live feed, until it is over.
 
-The journal is read when the feed tells of an entry, and now and then in case nobody tells. A flash is told after the
-entry that it follows, and in its order: one that the feed has lost is told when the journal has it.
+The journal is read when the feed announces an entry, and now and then in case a notice is lost. A flash is sent after
+the entry that it follows, and in its order: one that the feed has lost is sent when the journal has it.
 """
 
 from collections.abc import AsyncGenerator, Collection, Iterator
@@ -16,7 +16,7 @@ from threadmark.app.wire.conversations.event_schema import Event, RunEvents, Run
 from threadmark.app.wire.event_json import spell_event
 from threadmark.state import Recorded, Run, ThreadState, find_run, fold, lineage_of, read_entries, read_leaves, visible
 from threadmark.workers.agents.agent import assistant_id_of
-from threadmark.workers.fleet.feed import Watch
+from threadmark.workers.feeds.feed import Watch
 from threadmark.workers.wiring import Resources
 
 __all__ = ["ENTRY_COUNT_MAX", "follow"]
@@ -53,7 +53,7 @@ async def follow(
         tail = _Tail(wired, run, modes, after, watch)
         while True:
             look = await tail.look()
-            async for event in _told(tail, look):
+            async for event in _entry_events(tail, look):
                 yield event
             if not look.is_whole:
                 continue
@@ -70,7 +70,7 @@ async def follow(
                 hears_flashes = tail.has_flashes()
 
 
-async def _told(tail: "_Tail", look: _Look) -> AsyncGenerator[Event, None]:
+async def _entry_events(tail: "_Tail", look: _Look) -> AsyncGenerator[Event, None]:
     """The events of the entries. Those of a long thread are made beside the event loop: each may repeat it whole."""
     events = tail.of_entries(look)
     if tail.message_count(look) >= MESSAGE_COUNT_MIN:
@@ -82,7 +82,7 @@ async def _told(tail: "_Tail", look: _Look) -> AsyncGenerator[Event, None]:
 
 
 class _Tail:
-    """What one reader was told, and what comes next."""
+    """What one reader was sent, and what comes next."""
 
     def __init__(
         self, wired: Resources, run: Run, modes: Collection[StreamMode], after: Place | None, watch: Watch
@@ -116,13 +116,13 @@ class _Tail:
             yield from self._events.of_entry(entry)
 
     def of_flashes(self) -> Iterator[Event]:
-        """The events of what flashed since the last entry and was not told."""
+        """The events of what flashed since the last entry and was not sent."""
         if self._events is not None:
             for flash in self._watch.flashes(self._events.seq, self._events.flash_count):
                 yield from self._events.of_flash(flash)
 
     def has_flashes(self) -> bool:
-        """Whether something flashed since the last entry and was not told."""
+        """Whether something flashed since the last entry and was not sent."""
         return self._events is not None and bool(self._watch.flashes(self._events.seq, self._events.flash_count))
 
     def _look(self, connection: Connection) -> _Look:

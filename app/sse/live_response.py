@@ -1,6 +1,6 @@
-"""Answers that stay open, and the three ways in which they end: all is sent, the client has gone, or we send it away.
+"""Answers that stay open, and the three ways in which they end: all is sent, the client has gone, or the server closes.
 
-Whatever ends one, its chunks are closed at once, so that nobody goes on listening for a reader who has left. Chunks go
+Whatever ends one, its chunks are closed at once, so that no subscription goes on for a reader who has left. Chunks go
 out no faster than the client takes them.
 """
 
@@ -18,10 +18,12 @@ from threadmark.app.access.seats import Seat
 from threadmark.app.operations.logs import mark_cut
 from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
-from threadmark.state.pools import limit_each
+from threadmark.db.execution.pools import limit_each
 
 __all__ = ["LiveResponse", "whole_or_cut"]
 
+#: So long after the stop an answer in slices goes on (seconds); less than the grace of requests, in which it is cut.
+WHOLE_S = 2.0
 Chunks = AsyncGenerator[bytes, None]
 Act = Callable[[], Awaitable[None]]
 
@@ -29,9 +31,9 @@ Act = Callable[[], Awaitable[None]]
 class LiveResponse(Response[None]):
     """Sends chunks as they come.
 
-    `until` returns when the client is to be sent away. The connection is cut then, so that no client takes the part
-    for the whole: one whose stream of events ended in order asks how the run stands, and believes that it has heard
-    everything if the run has ended by then. `on_gone` is awaited when the client went before all was sent. `seat` is
+    `until` returns when the server has to close the answer. The connection is cut then, so that no client takes a part
+    for the whole: one whose stream of events ended in order asks how the run stands, and believes that it has
+    every event if the run has ended by then. `on_gone` is awaited when the client went before all was sent. `seat` is
     released at the end, whichever it is.
     """
 
@@ -99,12 +101,16 @@ class LiveResponse(Response[None]):
 
 
 def whole_or_cut(resources: Resources, chunks: Chunks, *, media_type: str = MEDIA_TYPE) -> LiveResponse:
-    """An answer in slices, each made when the client has taken the one before; cut off when the server stops."""
+    """An answer in slices, each made when the client has taken the one before; cut off WHOLE_S after the server's stop.
 
-    async def stopping() -> None:
+    It ends by itself, so it has the grace of any request: its client cannot know of the stop.
+    """
+
+    async def stopped() -> None:
         await resources.stopping.wait()
+        await asyncio.sleep(WHOLE_S)
 
-    return LiveResponse(chunks, until=stopping, headers={}, media_type=media_type)
+    return LiveResponse(chunks, until=stopped, headers={}, media_type=media_type)
 
 
 class _LiveAnswer(ASGIResponse):

@@ -27,7 +27,7 @@ __all__ = ["EXTRACTOR_VERSION", "FINDERS", "extract_atoms", "extract_atoms_of"]
 #: Rises with every change of what is found or of a normal form; cached atoms of another version are void.
 EXTRACTOR_VERSION = 2
 
-#: The order is the precedence: who comes first keeps the span.
+#: The order is the precedence: the first finder keeps the span.
 FINDERS = (
     find_commands,
     find_errors,

@@ -33,7 +33,7 @@ class Canvas:
         return self._taken.find(1, start, end) < 0
 
     def add(self, cls: AtomClass, start: int, end: int, canon: str) -> bool:
-        """Keep the atom unless a leaf is in its way; containers hold leaves and are in nobody's way."""
+        """Keep the atom unless a leaf is in its way; containers hold leaves and never block one."""
         if end <= start or not canon:
             return False
         if cls not in CONTAINERS:

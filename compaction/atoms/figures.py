@@ -133,7 +133,7 @@ def _add_phone(canvas: Canvas, start: int, end: int, *, digits_min: int) -> int:
 
 
 def find_list_markers(canvas: Canvas) -> None:
-    """The numbers of numbered lists are order, not facts: nobody may take them."""
+    """The numbers of numbered lists are order, not facts: no finder may take them."""
     for match in _LIST_MARKER.finditer(canvas.text):
         canvas.bar(match.start(), match.end())
 
@@ -165,7 +165,7 @@ def _add_signed(canvas: Canvas, start: int, at: int, currency: str, *, commas: b
 
 
 def find_numbers(canvas: Canvas) -> None:
-    """Every number that nobody took, with what follows it: a percent sign, a currency, a unit, or nothing."""
+    """Every number that no other finder took, with what follows it: a percent sign, a currency, a unit, or nothing."""
     text = canvas.text
     done = 0
     for at, after in canvas.numbers():

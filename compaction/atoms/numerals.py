@@ -60,7 +60,7 @@ def number_end(text: str, start: int, language: str) -> int:
 def plain_number(written: str, language: str, *, comma_groups: bool | None = None) -> str:
     """The number with a decimal point, no grouping and no idle zeros: `1.234,50` becomes `1234.5`.
 
-    `comma_groups` says, where something beside the number told it, that commas group and points are decimal.
+    `comma_groups`, where the context of the number shows it: commas group and points are decimal.
     """
     if written.isdigit() and written.isascii():
         return written.lstrip("0") or "0"

@@ -134,14 +134,14 @@ def find_commands(canvas: Canvas) -> None:
         if looks_like_command(match[1]) or text[match.start(1) - 2] == "$":
             _add_command(canvas, match.start(1), match.end(1), whole=True)
     first = _FIRST_COMMAND.match(text)
-    told = [first] if first else []
+    commands = [first] if first else []
     if ": " in text or "\n" in text:
-        told.extend(_LINE_COMMAND.finditer(text))
+        commands.extend(_LINE_COMMAND.finditer(text))
     if "un " in text:
-        told.extend(_RUN_COMMAND.finditer(text))
+        commands.extend(_RUN_COMMAND.finditer(text))
     if "xecut" in text or "jecuta" in text or "xécute" in text or not canvas.is_ascii:
-        told.extend(_TOLD_COMMAND.finditer(text))
-    for match in told:
+        commands.extend(_TOLD_COMMAND.finditer(text))
+    for match in commands:
         if _SUBCOMMAND.match(match[1]) and not _WORDY.match(match[1]):
             _add_command(canvas, match.start(1), match.end(1), whole=False)
 

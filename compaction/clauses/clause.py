@@ -1,4 +1,4 @@
-"""Clauses: sentences that bind somebody or wait for somebody, each with its polarity."""
+"""Clauses: sentences that bind a party or wait for one, each with its polarity."""
 
 from enum import StrEnum
 

@@ -14,7 +14,7 @@ from threadmark.compaction.input.source import Position, Role, SourceEntry, Trus
 from threadmark.compaction.ledger import Row, RowKey, Source, Status, UnitKind
 from threadmark.compaction.ledger.rows import row_id_of
 from threadmark.compaction.summary.drafts import TokenCounter, estimate_tokens
-from threadmark.state.pools import check_wanted
+from threadmark.db.execution.pools import check_wanted
 
 __all__ = ["DropQuery", "Recalled", "recall_dropped"]
 

@@ -1,4 +1,4 @@
-"""What a summary stands for: its entries, word for word. Only looked at: the view stays what it is."""
+"""The entries behind a summary, word for word. Read only: the view stays what it is."""
 
 import msgspec
 from sqlalchemy import Connection

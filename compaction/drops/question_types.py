@@ -18,7 +18,7 @@ _NO_VERB = (
     r"|heiß\w*|ist|laut\w*|kann|könn\w*|soll\w*|wird|werd\w*|war\w*|sind|komm\w*|geht|viel\w*|oft|lange|wir|ich|man|sie"
     r"|er|es|hat|hab\w*|nenn\w*)(?!\w))\w"
 )
-#: Words with letters are looked for at the beginning of a word; `+` stands for any ending. Others stand anywhere.
+#: Words with letters are looked for at the beginning of a word; `+` matches any ending. Others match anywhere.
 _CUES: tuple[tuple[tuple[AtomClass | ClauseClass, ...], str], ...] = (
     (
         (_A.MONEY,),

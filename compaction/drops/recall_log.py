@@ -47,7 +47,7 @@ class Recalls:
     async def note(
         self, tenant_id: str, thread_id: str, drop_ids: Iterable[str], how: recalls.How, *, requested_by: str, key: str
     ) -> None:
-        """Note that somebody asked for these drops of the thread, once for each `key`. Raises NotFound."""
+        """Record a request for these drops of the thread, once for each `key`. Raises NotFound."""
         wanted, now_us = sorted(set(drop_ids)), to_us(self._now())
 
         def unit(connection: Connection) -> None:

@@ -1,27 +1,35 @@
-"""Erasure of what entries said: from ledgers, summaries, caches and the outbox, in one unit. Chains still verify."""
+"""Erasure of what entries said: from ledgers, summaries, caches and the outbox. Chains still verify.
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+It goes in bounded commits, and others write in between: SQLite has one write lock. The places come first: from their
+commit on nothing new is made of the words. Rows with the words lose them in batches, and each commit leaves every
+ledger verifiable and its counts right. After an interruption it begins again, and what is done stays done.
+"""
+
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-import msgspec
 from sqlalchemy import Connection
 
-from threadmark.compaction import tables
+from threadmark.compaction.erase.erased_places import head_of, record_places
+from threadmark.compaction.erase.row_erasure import erase_ledger
 from threadmark.compaction.erase.summary_erasure import written_again
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.placement import entries_of
-from threadmark.compaction.input.source import Position, Role
 from threadmark.compaction.input.thread_loader import Head, MessageCounter, walk_heads
-from threadmark.compaction.ledger import Status, dropped_in, erase_rows, totals_of
-from threadmark.compaction.records import Compaction
-from threadmark.compaction.store import erasures, orders, recalls, replies, views
+from threadmark.compaction.ledger import Status
+from threadmark.compaction.store import erasures, orders, replies, rows_ahead, views
 from threadmark.compaction.store import ledger_rows as rows
 from threadmark.compaction.summary import TokenCounter
 from threadmark.compaction.view import Segment
-from threadmark.state import NotFound
+from threadmark.state import Database
 from threadmark.state.threads.thread_numbers import lock_number
 
 __all__ = ["ErasedCounts", "erase_entries"]
+
+#: Statements of the outbox, and analyses of messages, that one commit changes.
+STATEMENT_COUNT = 200
+ANALYSIS_COUNT = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +42,8 @@ class ErasedCounts:
     promotions: int = 0
 
 
-def erase_entries(
-    connection: Connection,
+async def erase_entries(
+    database: Database,
     thread: int,
     seqs: Collection[int],
     *,
@@ -47,89 +55,88 @@ def erase_entries(
     On every branch: a ledger belongs to the branch that it was made on, and the thread may stand on another one. Their
     rows keep place, status before and digest, so every ledger still verifies; summaries that covered one are written
     again from what is left; views show `[erased]`. Do it before the journal loses the entries: from then on this
-    package remembers their places. Raises NotFound.
+    package remembers their places. The words are gone when this returns, and not before. Raises NotFound.
     """
-    # Locked: an analysis of the words that is being kept now is there when analyses are forgotten below.
-    if lock_number(connection, thread) is None:
-        raise NotFound("Thread", str(thread))
-    done = orders.list_compactions(connection, thread, count_max=None)
-    gone = _messages_of(connection, thread, done, frozenset(seqs))
-    erasures.add_erasures(connection, thread, gone)
+    gone = await record_places(database, thread, frozenset(seqs))
     # With those of earlier erasures: what two entries said is gone when the second one of them goes.
-    erased = frozenset({*seqs, *(each.seq for each in views.erased_in(connection, thread))})
-    now_gone = {*seqs, *(each.seq for each in gone)}
-    row_count = sum(_erase_rows(connection, each, erased) for each in done)
-    again = [each for each in views.segments_of_thread(connection, thread) if now_gone & set(each.covered)]
-    _write_again(connection, thread, again, {each.compaction_id: each for each in done}, count, count_message)
-    rows.forget_analyses(connection, thread)
-    replies.forget_replies(connection, [each.compaction_id for each in done])
-    return ErasedCounts(
-        messages=len(gone),
-        rows=row_count,
-        segments=len(again),
-        promotions=erasures.erase_promotions(connection, thread, erased),
-    )
+    erased = frozenset({*seqs, *(each.seq for each in await database.read(partial(views.erased_in, thread=thread)))})
+    # First what leaves the thread by itself.
+    promotion_count = await _erase_promotions(database, thread, erased)
+    while await database.write(partial(rows_ahead.remove_condemned, thread=thread), repeatable=True):
+        pass
+    done = await database.read(partial(orders.list_compactions, thread=thread, count_max=None))
+    row_count = 0
+    for each in done:
+        if each.ordinal:
+            row_count += await erase_ledger(database, thread, each.compaction_id, erased)
+    now_gone = frozenset({*seqs, *(each.seq for each in gone)})
+    segment_count = await _write_again(database, thread, now_gone, count, count_message)
+    await _forget_analyses(database, thread)
+    compaction_ids = [each.compaction_id for each in done]
+    await database.write(partial(replies.forget_replies, compaction_ids=compaction_ids), repeatable=True)
+    return ErasedCounts(messages=len(gone), rows=row_count, segments=segment_count, promotions=promotion_count)
 
 
-def _messages_of(
-    connection: Connection, thread: int, done: Sequence[Compaction], seqs: frozenset[int]
-) -> dict[Position, Role]:
-    """Every message that one of the entries brought or wrote anew, on any branch, and its neighbours in its entry."""
-    placed: dict[Position, Role] = {}
-    touched = set(seqs)
-    for _, state in walk_heads(connection, thread, [_head_of(each) for each in done if each.ordinal]):
-        for message_id, place in state.places.items():
-            placed[Position(place.seq, place.ordinal)] = Role(state.by_id[message_id].type)
-            if place.written_seq in seqs:
-                touched.add(place.seq)
-    return {position: role for position, role in placed.items() if position.seq in touched}
+async def _erase_promotions(database: Database, thread: int, erased: frozenset[int]) -> int:
+    ids = await database.read(partial(erasures.said_by, thread=thread, erased=erased))
+    count = 0
+    for start in range(0, len(ids), STATEMENT_COUNT):
+        some = partial(erasures.erase_promotions, promotion_ids=ids[start : start + STATEMENT_COUNT])
+        count += await database.write(some, repeatable=True)
+    return count
 
 
-def _head_of(done: Compaction) -> Head:
-    return Head(done.branch, done.head_seq)
+async def _forget_analyses(database: Database, thread: int) -> None:
+    # Those that are there now. Later ones were made without the words, or are refused.
+    keys = sorted(await database.read(partial(rows.analysed_keys, thread=thread, of_others=True)))
+    for start in range(0, len(keys), ANALYSIS_COUNT):
+        some = partial(rows.forget_analyses, thread=thread, keys=keys[start : start + ANALYSIS_COUNT])
+        await database.write(some, repeatable=True)
 
 
-def _erase_rows(connection: Connection, done: Compaction, erased: frozenset[int]) -> int:
-    before = rows.read_rows(connection, done.compaction_id)
-    after = erase_rows(before, erased)
-    changed = {number: row for number, (old, row) in enumerate(zip(before, after, strict=True)) if old is not row}
-    # By the names that they had: an erased row is named by its digest.
-    gone = [before[number].row_id for number in changed]
-    if gone:
-        recalls.forget_recalls(connection, done.compaction_id, gone)
-    if changed:
-        rows.put_rows(connection, done.compaction_id, changed)
-        connection.execute(
-            tables.compaction.update()
-            .where(tables.compaction.c.compaction_id == done.compaction_id)
-            .values(
-                totals=msgspec.json.encode(totals_of(after)),
-                critical_dropped=dropped_in(after).critical_count,
+async def _write_again(
+    database: Database, thread: int, now_gone: frozenset[int], count: TokenCounter, count_message: MessageCounter
+) -> int:
+    make = partial(_made_again, thread=thread, now_gone=now_gone, count=count, count_message=count_message)
+    while True:
+        erasure_count, segments = await database.read(make)
+        put = [
+            await database.write(
+                partial(_put, thread=thread, segment=each, erasure_count=erasure_count), repeatable=True
             )
-        )
-    return len(changed)
+            for each in segments
+        ]
+        # Otherwise another erasure has recorded its places, and these texts may have its words: they are made again.
+        if all(put):
+            return len(segments)
 
 
-def _write_again(
-    connection: Connection,
-    thread: int,
-    segments: Iterable[Segment],
-    by_id: Mapping[str, Compaction],
-    count: TokenCounter,
-    count_message: MessageCounter,
-) -> None:
-    """Each from the messages as they were when it was made."""
-    at: dict[Head, list[Segment]] = {}
-    for segment in segments:
-        at.setdefault(_head_of(by_id[segment.compaction_id]), []).append(segment)
-    if not at:
-        return
+def _put(connection: Connection, thread: int, segment: Segment, erasure_count: int) -> bool:
+    if lock_number(connection, thread) is None:
+        return True
+    if erasures.count_erasures(connection, thread) != erasure_count:
+        return False
+    views.put_segment(connection, segment)
+    return True
+
+
+def _made_again(
+    connection: Connection, thread: int, now_gone: frozenset[int], count: TokenCounter, count_message: MessageCounter
+) -> tuple[int, Sequence[Segment]]:
+    """The segments that covered one of the entries, each from the messages as they were when it was made."""
     erased = views.erased_in(connection, thread)
-    for head, state in walk_heads(connection, thread, at):
+    by_id = {each.compaction_id: each for each in orders.list_compactions(connection, thread, count_max=None)}
+    at: dict[Head, list[Segment]] = {}
+    for segment in views.segments_of_thread(connection, thread):
+        if now_gone & set(segment.covered):
+            at.setdefault(head_of(by_id[segment.compaction_id]), []).append(segment)
+    again: list[Segment] = []
+    for head, state in walk_heads(connection, thread, at) if at else ():
         waiting = at.pop(head, [])
         entries = entries_of(state, erased, count_message) if waiting else []
         for segment in waiting:
             done, covered = by_id[segment.compaction_id], set(segment.covered)
             source = [entry for entry in entries if entry.seq in covered]
             left = [row for row in rows.read_rows(connection, done.compaction_id) if row.status is not Status.ERASED]
-            views.put_segment(connection, written_again(segment, source, left, Analyses(), done.policy, count))
+            again.append(written_again(segment, source, left, Analyses(), done.policy, count))
+    return len(erased), again

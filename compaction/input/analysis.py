@@ -70,7 +70,7 @@ class Analyses:
         return f"{EXTRACTOR_VERSION}:{entry.digest()}"
 
     def learn(self, entries: Iterable[SourceEntry]) -> None:
-        """Make the analyses that nobody made before, many at a time. Erased entries have nothing to be read."""
+        """Make the analyses that are missing, many at a time. Erased entries have nothing to analyse."""
         unknown: dict[str, SourceEntry] = {}
         for entry in entries:
             if not entry.erased and not self._has_seen(entry):
@@ -89,7 +89,7 @@ class Analyses:
         return seen is not None and seen[0] is entry
 
     def of(self, entry: SourceEntry) -> tuple[PartAnalysis, ...]:
-        """The entry's analysis, made now if nobody made it before."""
+        """The entry's analysis, made now if it was missing."""
         seen = self._by_object.get(id(entry))
         if seen is not None and seen[0] is entry:
             return seen[1]

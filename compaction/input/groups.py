@@ -12,7 +12,7 @@ __all__ = ["Group", "Pairing", "groups_of", "pair_results"]
 class Group:
     """A run of messages, from `start` to before `end` in the sequence it was found in.
 
-    An open group waits for somebody: for a result, an approval, a person.
+    An open group waits for something: a result, an approval, a person.
     """
 
     start: int
@@ -27,7 +27,7 @@ class Pairing:
     `result_of` has for the place of each message with calls the place of the result of each call, or None where none
     came in time. A result is in time when no other speaker came between. `strays` are the places of results that
     answer nothing in time: without a call before them, a second answer, or too late. `late` has for a stray the place
-    of the message that asked, where that can be told.
+    of the message that asked, where that is known.
     """
 
     result_of: dict[int, list[int | None]]
@@ -110,7 +110,7 @@ def _closed_runs(entries: Sequence[SourceEntry], reach: Sequence[int], pairing: 
 
 
 def _waits(entries: Sequence[SourceEntry], place: int, pairing: Pairing) -> bool:
-    """Whether somebody still waits here: it was said, or a call is without result and nobody spoke after it.
+    """Whether this place is still open: the entry says so, or a call has no result and no speaker came after it.
 
     A call that a person or the model spoke after will never be answered in its place: it must not block for ever.
     """

@@ -1,7 +1,7 @@
 """The messages of a folded thread as compaction reads them, and what of them is kept beside the fold.
 
 To move a view nothing of ten thousand messages has to be made again. What was made of them lives and dies with the
-fold: one that an erasure, a fork or another journal ended takes its entries along, and so does one that nobody wants.
+fold: one that an erasure, a fork or another journal ended takes its entries along, and so does an evicted one.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Counter = Callable[[Message], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """The messages in their places, and what they were made from. Shared: nobody may change it."""
+    """The messages in their places, and what they were made from. Shared: do not change it."""
 
     entries: tuple[SourceEntry, ...]
     versions: Mapping[int, int]
@@ -41,7 +41,7 @@ class Placed:
 
 
 def placed_of(folded: Folded, erased: Mapping[Position, Role], count: Counter) -> Placed:
-    """The messages of a fold, kept beside it for whoever asks next with the same counter."""
+    """The messages of a fold, kept beside it for the next request with the same counter."""
     state = folded.state
     before = folded.around.get(count)
     known = before if isinstance(before, Placed) else None

@@ -1,6 +1,6 @@
-"""Analysis ahead of a compaction: what was said is read when its run has ended, and kept by content.
+"""Analysis ahead of a compaction: messages are analysed when their run has ended, and the result is kept by content.
 
-Batch by batch, each in a commit of its own: whoever is killed in between has lost a batch, and the next one to come
+Batch by batch, each in a commit of its own: a process that is killed in between loses one batch, and the next process
 goes on behind those that are kept. A thread whose words were erased meanwhile is left alone: an analysis holds words.
 """
 
@@ -24,7 +24,7 @@ KEPT_TOGETHER = 128  #: messages that are analysed and kept in one commit
 
 
 class Learnt(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it: messages of the thread that can be read, those that were known, those analysed now."""
+    """The outcome: messages of the thread that can be read, those that were known, those analysed now."""
 
     total: int = 0
     known: int = 0
@@ -33,9 +33,9 @@ class Learnt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def learn(database: Database, thread: Thread, folded: Folded) -> Learnt:
-    """Analyse the thread's messages that nobody has analysed, and keep what was found. `folded` is its journal.
+    """Analyse the thread's messages that have no analysis yet, and keep what was found. `folded` is its journal.
 
-    Repeatable: what is kept is not analysed again, by whomever.
+    It can be repeated: no process analyses a message again whose analysis is stored.
     """
     known, erased = await database.read(lambda connection: _kept(connection, thread.number))
     entries = entries_of(folded.state, erased, lambda _: 0)

@@ -1,6 +1,6 @@
 """What a compaction works on: the messages of a thread as the journal has them, with their places.
 
-These are values of this package. Whoever reads a journal makes them; nothing here knows how entries are stored.
+These are values of this package. The reader of a journal makes them; nothing here knows how entries are stored.
 """
 
 import hashlib
@@ -78,7 +78,7 @@ class SourceEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One message of a thread, in its place.
 
     `answers` names the calls whose results the message carries. `links` are further keys that tie messages together
-    (a reasoning item and what follows it, an approval and its answer). `is_open` says that somebody still waits for
+    (a reasoning item and what follows it, an approval and its answer). `is_open`: there is no answer yet to
     what this message asked. An erased entry has no text any more and keeps its place.
     """
 

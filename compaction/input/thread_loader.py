@@ -77,7 +77,7 @@ class Loaded:
     """A thread as compaction sees it: its messages in order, and the view that fits them.
 
     `view` is the one that the thread stands at, unless the history changed under it (a fork, an edit of what it
-    covers): then the nearest of its ancestors that still fits, at last the whole.
+    covers): then the nearest of its ancestors that still fits, and last the whole transcript.
     """
 
     thread: Thread

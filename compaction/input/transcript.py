@@ -30,7 +30,7 @@ def source_entry(
 ) -> SourceEntry:
     """A journal's message in its place: entry `seq`, and `ordinal` among the messages of that entry.
 
-    `tokens` are as counted for the model that reads the thread; `is_open` says that somebody is asked and has not
+    `tokens` are as counted for the model that reads the thread; `is_open` says that a question is not
     answered.
     """
     blocks = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
@@ -73,7 +73,7 @@ def _part(block: dict[str, Any]) -> Part:
 def view_messages(rendered: Rendered) -> list[Message]:
     """The rendered view as messages, ready for a model's client.
 
-    Ids are made from what a message stands for, so the same view has the same messages.
+    Ids are made from what a message shows, so the same view has the same messages.
     """
     return [_message(place, part) for place, part in enumerate(rendered.parts)]
 

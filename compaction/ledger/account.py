@@ -217,7 +217,7 @@ def _check(units: Mapping[RowKey, Unit], rows: Sequence[Row]) -> None:
 
 
 def _shown_ratio(account: Account) -> float:
-    """By tokens; by messages where nobody counted tokens; 1.0 for a range without any."""
+    """By tokens; by messages where tokens were not counted; 1.0 for a range without any."""
     weights = {entry.position: entry.tokens or 1 for entry in account.covered if not entry.erased}
     total = sum(weights.values())
     shown = sum(weight for position, weight in weights.items() if account.shown.get(position) is Shown.FULL)

@@ -48,9 +48,9 @@ def decide_outcomes(
     analyses: Analyses,
     circumstances: Circumstances,
 ) -> dict[RowKey, UnitOutcome]:
-    """Exactly one fate for each unit."""
+    """Exactly one outcome for each unit."""
     outcomes: dict[RowKey, UnitOutcome] = {}
-    told: set[Position] = set()  # messages of which the summary carries something
+    carried: set[Position] = set()  # messages of which the summary carries something
     for key, unit in units.items():
         if key.unit is UnitKind.CLAUSE:
             outcomes[key] = _clause(unit, evidence, summary, analyses, circumstances)
@@ -60,11 +60,11 @@ def decide_outcomes(
             continue
         place = outcomes[key].kept_in
         if place is not None and place.segment_id is not None:
-            told.update(Position(source.seq, source.message) for source in unit.sources)
+            carried.update(Position(source.seq, source.message) for source in unit.sources)
     texts: dict[str, RowKey] = {}
     for key, unit in units.items():
         if key.unit is UnitKind.MESSAGE or key.unit is UnitKind.PART:
-            outcomes[key] = _whole(unit, evidence, told, circumstances, texts)
+            outcomes[key] = _whole(unit, evidence, carried, circumstances, texts)
     return outcomes
 
 
@@ -106,11 +106,11 @@ def _clause(
 def _whole(  # noqa: PLR0911 - one for each fate
     unit: Unit,
     evidence: Evidence,
-    told: set[Position],
+    carried: set[Position],
     circumstances: Circumstances,
     texts: dict[str, RowKey],
 ) -> UnitOutcome:
-    """A message or a part: whole in the view, told in part, the double of another one, or gone."""
+    """A message or a part: whole in the view, carried in part, a duplicate of another one, or gone."""
     if unit.erased:
         return UnitOutcome(Status.ERASED)
     if unit.part_kind is PartKind.MEDIA:
@@ -122,7 +122,7 @@ def _whole(  # noqa: PLR0911 - one for each fate
         return UnitOutcome(Status.KEPT_VERBATIM, None, hit.place, persistent=True)
     if unit.key.unit is UnitKind.MESSAGE and unit.text and texts.setdefault(unit.text, unit.key) != unit.key:
         return UnitOutcome(Status.MERGED, Reason.DUPLICATE)
-    if Position(unit.sources[0].seq, unit.sources[0].message) in told:
+    if Position(unit.sources[0].seq, unit.sources[0].message) in carried:
         return UnitOutcome(Status.PARAPHRASED)
     return _GONE[_reason(unit, circumstances)]
 

@@ -52,7 +52,7 @@ def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
     for number, row in enumerate(rows):
         salt = hashlib.blake2b(number.to_bytes(8, "big"), key=secret, digest_size=16).hexdigest()
         digest = content_digest(salt, row.canon, row.text)
-        # The row is new and nobody else has it: a copy of each would cost as much as all the rest of the seal.
+        # The row is new and not shared yet: a copy of each would cost as much as all the rest of the seal.
         msgspec.structs.force_setattr(row, "salt", salt)
         msgspec.structs.force_setattr(row, "digest", digest)
         msgspec.structs.force_setattr(row, "aside", _aside(row, salt))

@@ -19,7 +19,7 @@ class Status(StrEnum):
 
     KEPT_VERBATIM = "kept_verbatim"  #: the string is in the view; not that the model will use it
     KEPT_NORMALISED = "kept_normalised"  #: the value is in the view, written otherwise
-    PARAPHRASED = "paraphrased"  #: by a heuristic on words, atoms and polarity; nobody verified the sense
+    PARAPHRASED = "paraphrased"  #: by a heuristic on words, atoms and polarity; the sense is not verified
     MERGED = "merged"  #: the view has it inside of, or as one with, another unit
     PROMOTED = "promoted"  #: it left the view and went to memory
     DROPPED = "dropped"

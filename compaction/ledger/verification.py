@@ -20,7 +20,7 @@ class LedgerCheck(msgspec.Struct, frozen=True, kw_only=True):
     """What a verification found: `damage` names the first difference, or there is none.
 
     `recounted` is False for a ledger of an earlier extractor: its seals, its messages and parts, and the places and
-    words of its rows were checked, and nobody can say today that it left no value out.
+    words of its rows were checked, but not that it left no value out.
     """
 
     compaction_id: str

@@ -19,7 +19,7 @@ class Attempt(msgspec.Struct, frozen=True):
 
 
 def breaker(plan: Plan | Refusal, attempts: Sequence[Attempt]) -> Plan | Refusal:
-    """The plan, unless the last attempts over the same floor were all in vain: then a refusal that names the floor.
+    """The plan, unless the last attempts over the same floor all failed to help: then a refusal that names the floor.
 
     `attempts` are the thread's, oldest first.
     """

@@ -34,7 +34,7 @@ class Price(msgspec.Struct, frozen=True):
 
 
 def picos_of(text: str) -> int:
-    """The amount that a decimal text stands for. Raises ValueError."""
+    """The amount that a decimal text gives. Raises ValueError."""
     if not _AMOUNT.fullmatch(text):
         raise ValueError(f"{text!r} is no amount of money: write a decimal with up to six places, as in '2.50'")
     whole, _, decimals = text.partition(".")

@@ -1,4 +1,4 @@
-"""Policies that a tenant keeps by name. A version stands for the same values for ever, also after the name is gone."""
+"""Policies that a tenant keeps by name. A version has the same values for ever, also after the name is gone."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -22,7 +22,7 @@ WHAT = "Compaction policy"
 class Precondition(msgspec.Struct, frozen=True):
     """What has to hold of a name before it is changed; without anything it always does.
 
-    `versions`: it stands for one of them now. `is_there`: it stands, or does not stand, for anything.
+    `versions`: the name has one of them now. `is_there`: whether the name has any.
     """
 
     versions: frozenset[int] | None = None
@@ -48,7 +48,7 @@ class Policies:
     async def put(
         self, tenant_id: str, name: str, policy: Policy, *, requested_by: str = "", condition: Precondition = ALWAYS
     ) -> tuple[KeptPolicy, bool]:
-        """Have the name stand for these values; with whether that is a new version. The same values are the same one.
+        """Give the name these values; with whether that is a new version. The same values are the same one.
 
         Compactions that were ordered keep the values that they were ordered with. Raises PolicyMoved.
         """
@@ -68,7 +68,7 @@ class Policies:
         return await self._database.write(unit, repeatable=True)
 
     async def get(self, tenant_id: str, name: str, version: int | None = None) -> KeptPolicy:
-        """What the name stands for now, or stood for in a version, which outlives the name. Raises NotFound."""
+        """The values of the name now, or in a version, which outlives the name. Raises NotFound."""
         return await self._database.read(lambda connection: _found(connection, tenant_id, name, version))
 
     async def of_tenant(self, tenant_id: str, *, after_name: str = "", count_max: int = 50) -> list[KeptPolicy]:
@@ -95,7 +95,7 @@ class Policies:
     async def give_up(
         self, tenant_id: str, name: str, *, requested_by: str = "", condition: Precondition = ALWAYS
     ) -> None:
-        """Have the name stand for nothing; put again, it goes on with the next number. Raises NotFound, PolicyMoved."""
+        """Delete the name. A policy stored under it later has the next version number. Raises NotFound, PolicyMoved."""
 
         def unit(connection: Connection) -> None:
             for _ in range(ATTEMPTS_MAX):
@@ -117,7 +117,7 @@ class Policies:
 
 
 def named_policy(connection: Connection, tenant_id: str, name: str) -> Policy:
-    """What the tenant's name stands for now, in a transaction of the caller's. Raises NotFound."""
+    """The values that the tenant's name has now, in the caller's transaction. Raises NotFound."""
     found = policies.find_policy(connection, tenant_id, name)
     if found is None or found.policy is None:
         raise NotFound(WHAT, name)

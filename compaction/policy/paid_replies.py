@@ -1,7 +1,7 @@
 """The calls of one compaction: none is made twice, and none that its bounds in money do not allow.
 
 What a call may cost at most is noted as spent before it is made, in the database, and corrected by what it has cost
-when its reply is kept. A death in between leaves the larger sum: no cap is ever passed by what nobody counted.
+when its reply is kept. A death in between leaves the larger sum: no cap is ever passed by an uncounted call.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class PaidReplies:
         held = self._held
 
         def unit(connection: Connection) -> bool:
-            # Given back with the reply, and only with it: twice would make room for a call that nobody paid.
+            # Released with the reply, and only with it: a second release would make room for a call that was not paid.
             is_new = held is None or replies.add_reply(connection, held, key, reply)
             if is_new and self._price is not None:
                 self._charge(connection, picos, is_ahead=False)

@@ -26,7 +26,7 @@ class SummariserKind(StrEnum):
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a thread is compacted. Token counts are those of the counter that the caller brings.
 
-    A policy that a tenant has kept has its `name`, and the `version` under which these values stand for ever.
+    A policy that a tenant has kept has its `name`, and the `version` that has these values for ever.
     """
 
     name: str | None = None

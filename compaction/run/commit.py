@@ -1,4 +1,7 @@
-"""The commit of a compaction, and of a restore: one unit in which the view moves with everything that explains it."""
+"""The commit of a compaction, and of a restore: one unit in which the view moves with everything that explains it.
+
+The rows of a ledger are there before (see `run/ahead.py`); from the commit on they are read.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +17,14 @@ from threadmark.compaction.input.thread_loader import Loaded
 from threadmark.compaction.ledger import Status, dropped_in, totals_of
 from threadmark.compaction.records import Cause, Compaction, CompactionStatus, KeptView
 from threadmark.compaction.run.proposal import Proposal
-from threadmark.compaction.store import ledger_rows, orders, replies, views
+from threadmark.compaction.store import ledger_rows, orders, replies, rows_ahead, views
 from threadmark.compaction.view import View
 from threadmark.compaction.view.view_entries import change_to
 from threadmark.state import LeaseLost, Thread, ThreadGone, ViewAct, append_external, to_us
 from threadmark.state.tasks.tasks import NewTask, add_task
 from threadmark.state.threads.thread_numbers import is_overwritten, lock_number
 
-__all__ = ["PROMOTE", "Commit", "ViewMove", "commit_compaction", "move_view"]
+__all__ = ["PROMOTE", "Commit", "ViewMove", "commit_compaction", "move_view", "still_there"]
 
 #: The kind of the task that delivers a compaction's promotions to memory.
 PROMOTE = "promote"
@@ -46,18 +49,22 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     """Segment, ledger, promotions and the move of the view, or nothing. Repeatable.
 
     Raises RunInProgress, LeaseLost, ThreadGone, ViewMoved or HoldLost; nothing is written then. ViewMoved also where
-    messages were erased since the work began: it may have their words.
+    messages were erased since the work began: it may have their words. The rows of the ledger are there already.
     """
     loaded, proposal = done.loaded, done.proposal
-    thread = _still(connection, loaded, done.fence)
+    thread = still_there(connection, loaded, done.fence)
     stored = orders.find_compaction(connection, done.compaction.compaction_id)
     if stored is not None and stored.view_id == proposal.view.view_id:
         return stored
     compaction_id = done.compaction.compaction_id
     before, now_us = loaded.current_view, to_us(done.now)
     view = msgspec.structs.replace(proposal.view, version=before.version + 1)
-    if not orders.change(connection, compaction_id, done.holder, _ended(done, view)):
+    committed = orders.changed(connection, compaction_id, done.holder, _ended(done, view))
+    if committed is None:
         raise HoldLost(compaction_id, done.holder)
+    if rows_ahead.count_rows(connection, compaction_id) != len(proposal.ledger.rows):
+        # An erasure took them with it.
+        raise ViewMoved(thread.thread_id, before.view_id)
     if not views.move_current_view(connection, thread.number, before, view, proposal.ledger.root):
         raise ViewMoved(thread.thread_id, before.view_id)
     absorbed = {loaded.segments[segment_id].compaction_id for segment_id in done.absorbed}
@@ -74,25 +81,23 @@ def commit_compaction(connection: Connection, done: Commit) -> Compaction:
     if proposal.segment is not None:
         signature = views.signature_of(proposal.segment.covered, loaded.versions)
         views.add_segment(connection, thread.number, proposal.segment, signature)
-    ledger_rows.add_rows(connection, compaction_id, thread.tenant_id, thread.number, proposal.ledger.rows)
     ledger_rows.add_promotions(connection, compaction_id, thread.tenant_id, thread.number, proposal.promotions, now_us)
     if proposal.promotions:
         payload = {"compaction_id": compaction_id}
         add_task(
             connection, NewTask(tenant_id=thread.tenant_id, kind=PROMOTE, key=compaction_id, payload=payload), now_us
         )
-    ledger_rows.add_analyses(connection, thread.number, done.added)
     replies.forget_replies(connection, [compaction_id])
-    committed = orders.find_compaction(connection, compaction_id)
-    if committed is None:
-        raise HoldLost(compaction_id, done.holder)
     if done.fence is None:
         append_external(connection, thread, change_to(kept, "compacted", committed), now_us)
     return committed
 
 
-def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
-    """The thread, locked, if nothing happened to it that the work does not know of. What was appended is welcome."""
+def still_there(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
+    """The thread, locked, if nothing happened to it that the work does not know of. What was appended is welcome.
+
+    Raises RunInProgress, LeaseLost, ThreadGone or ViewMoved.
+    """
     thread = lock_number(connection, loaded.thread.number)
     if thread is None:
         raise ThreadGone(loaded.thread.thread_id, loaded.thread.fence)
@@ -102,7 +107,8 @@ def _still(connection: Connection, loaded: Loaded, fence: int | None) -> Thread:
         raise RunInProgress(thread.thread_id)
     changed = thread.lineage != loaded.thread.lineage and fence is None
     erased = views.erased_in(connection, thread.number)
-    changed = changed or any(not entry.erased and entry.position in erased for entry in loaded.entries)
+    if erased:
+        changed = changed or any(not entry.erased and entry.position in erased for entry in loaded.entries)
     if changed or is_overwritten(connection, thread.number, loaded.thread.head_seq):
         raise ViewMoved(thread.thread_id, loaded.current_view.view_id)
     return thread
@@ -133,6 +139,7 @@ def _ended(done: Commit, view: View) -> dict[str, Any]:
         "error_code": None,
         "error": None,
         "held_until": 0,
+        "rows_ahead": 0,
         "updated_at": to_us(done.now),
         "committed_at": to_us(done.now),
     }
@@ -155,7 +162,7 @@ class ViewMove:
 def move_view(connection: Connection, move: ViewMove) -> KeptView:
     """Keep the view and point the thread at it, or nothing. Raises as `commit_compaction` does."""
     loaded, before = move.loaded, move.loaded.current_view
-    thread = _still(connection, loaded, move.fence)
+    thread = still_there(connection, loaded, move.fence)
     view = msgspec.structs.replace(move.view, version=before.version + 1)
     if not views.move_current_view(connection, thread.number, before, view, before.ledger_root):
         raise ViewMoved(thread.thread_id, before.view_id)

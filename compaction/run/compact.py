@@ -283,7 +283,7 @@ class _Work:
         )
 
     def _counted(self, segment: Segment, ledger: Ledger) -> Segment:
-        """The segment with the counts of the ledger, which are the ones that the model is told."""
+        """The segment with the counts of the ledger, which the model sees."""
         dropped = dropped_in(ledger.rows)
         counted = msgspec.structs.replace(
             segment, dropped_count=dropped.unit_count, critical_dropped_count=dropped.critical_count

@@ -2,50 +2,37 @@
 
 import asyncio
 import logging
-import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.errors import BudgetSpent, HoldLost, PlanOutdated, RunInProgress, ViewMoved
-from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.prior_analysis import known_analyses
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_by_number
-from threadmark.compaction.ledger import History, histories
+from threadmark.compaction.input.thread_loader import Loaded, load_by_number
 from threadmark.compaction.policy.money import Price
 from threadmark.compaction.policy.paid_replies import PaidReplies
 from threadmark.compaction.records import Compaction, CompactionStatus, Order
+from threadmark.compaction.run.ahead import clear_thread, write_ahead
 from threadmark.compaction.run.commit import Commit, commit_compaction
-from threadmark.compaction.run.executor import compact_in_executor
+from threadmark.compaction.run.draft import Tools, draft
 from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, plan_compaction
-from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
-from threadmark.compaction.store import ledger_rows, orders, replies, views
-from threadmark.compaction.summary import PROMPT_VERSION, Summariser, TokenCounter
-from threadmark.state import Database, FoldCache, LeaseLost, NotFound, ThreadGone, new_id, to_us
+from threadmark.compaction.run.proposal import Aborted
+from threadmark.compaction.store import holds, orders, replies, views
+from threadmark.compaction.summary import PROMPT_VERSION, Summariser
+from threadmark.state import LeaseLost, NotFound, ThreadGone, to_us
 
-__all__ = ["HOLD_S", "CompactionRun", "Tools", "draft"]
+__all__ = ["HOLD_S", "CompactionRun"]
 
 _LOG = logging.getLogger("threadmark.compaction")
 #: How long a process that says nothing keeps a compaction (seconds); a worker keeps it no longer than its lease.
 HOLD_S = 30.0
 #: Plans tried where the view moves again and again.
 PLANS_MAX = 3
-
-
-class Tools(Protocol):
-    """What a performance works with."""
-
-    database: Database
-    count: TokenCounter
-    count_message: MessageCounter
-    fold_cache: FoldCache | None
-    now: Callable[[], datetime]
 
 
 class CompactionRun:
@@ -70,8 +57,8 @@ class CompactionRun:
             held = await self._hold()
             return await (self._stored() if held is None else self._perform(held))
         except asyncio.CancelledError:
-            # Told to stop: the next one need not wait until our time has run out.
-            await self._end(CompactionStatus.PLANNED, "interrupted", "whoever performed it was told to stop")
+            # Cancelled: the next process need not wait until the hold ends.
+            await self._end(CompactionStatus.PLANNED, "interrupted", "the process that performed it was stopped")
             raise
 
     async def _perform(self, held: Compaction) -> Compaction:
@@ -126,6 +113,8 @@ class CompactionRun:
             fence=self._fence,
             now=self._tools.now(),
         )
+        await self._clear(held.thread)
+        await write_ahead(self._tools.database, done)
         return await self._tools.database.write(
             lambda connection: commit_compaction(connection, done), thread=held.thread, repeatable=True
         )
@@ -162,8 +151,14 @@ class CompactionRun:
         now_us = to_us(self._tools.now())
         until_us = now_us + round(HOLD_S * 1_000_000)
         return await self._tools.database.write(
-            lambda connection: orders.hold(
-                connection, self._compaction_id, self._holder, self._worker_id, now_us, until_us
+            lambda connection: holds.hold(
+                connection,
+                self._compaction_id,
+                self._holder,
+                self._worker_id,
+                now_us,
+                until_us,
+                self._tools.beating,
             ),
             repeatable=True,
         )
@@ -201,7 +196,7 @@ class CompactionRun:
         return found
 
     async def _keep_plan(self, plan: Plan, leaving: tuple[int, ...], signature: str, loaded: Loaded) -> Compaction:
-        await self._write(
+        return await self._write(
             {
                 "plan": msgspec.json.encode(plan),
                 "signature": signature,
@@ -216,7 +211,6 @@ class CompactionRun:
                 "prompt_version": PROMPT_VERSION,
             }
         )
-        return await self._stored()
 
     async def _refuse(self, refusal: Refusal) -> Compaction:
         tokens = {
@@ -235,59 +229,34 @@ class CompactionRun:
     async def _end(
         self, status: CompactionStatus, code: str, sentence: str, values: Mapping[str, Any] | None = None
     ) -> Compaction:
-        """Let go, with what came of it."""
+        """Release the hold and record the outcome."""
         now_us = to_us(self._tools.now())
         ended = {"status": status, "error_code": code, "error": sentence, "held_until": 0, "updated_at": now_us}
 
-        def unit(connection: Connection) -> None:
-            written = orders.change(connection, self._compaction_id, self._holder, {**(values or {}), **ended})
-            if written and status is not CompactionStatus.PLANNED:
+        def unit(connection: Connection) -> Compaction | None:
+            written = orders.changed(connection, self._compaction_id, self._holder, {**(values or {}), **ended})
+            if written is not None and status is not CompactionStatus.PLANNED:
                 replies.forget_replies(connection, [self._compaction_id])
+            return written
 
-        await self._tools.database.write(unit, repeatable=True)
-        return await self._stored()
+        # Where the hold is lost, its new holder records the outcome.
+        ended_now = await self._tools.database.write(unit, repeatable=True) or await self._stored()
+        if not ended_now.is_open:
+            await self._clear(ended_now.thread)
+        return ended_now
 
-    async def _write(self, values: Mapping[str, Any]) -> None:
+    async def _clear(self, thread: int) -> None:
+        """Remove rows that wait for no commit: of earlier attempts, and of other compactions of the thread."""
+        now_us = to_us(self._tools.now())
+        await clear_thread(self._tools.database, thread, self._compaction_id, self._holder, now_us, self._tools.beating)
+
+    async def _write(self, values: Mapping[str, Any]) -> Compaction:
         written = await self._tools.database.write(
-            lambda connection: orders.change(connection, self._compaction_id, self._holder, values), repeatable=True
+            lambda connection: orders.changed(connection, self._compaction_id, self._holder, values), repeatable=True
         )
-        if not written:
+        if written is None:
             raise HoldLost(self._compaction_id, self._holder)
-
-
-async def draft(
-    tools: Tools,
-    loaded: Loaded,
-    plan: Plan,
-    order: Order,
-    compaction_id: str,
-    summariser: PaidReplies | None,
-    *,
-    analyses: Analyses | None = None,
-) -> Proposal | Aborted:
-    """What the plan comes to; nothing is written."""
-    absorbed = [loaded.segments[each].compaction_id for each in plan.absorbed]
-    request = CompactionRequest(
-        compaction_id=compaction_id,
-        thread_ref=f"{loaded.thread.tenant_id}/{loaded.thread.thread_id}",
-        segment_id=compaction_id,
-        view_id=new_id(to_us(tools.now())),
-        situation=loaded.situation(order.base_tokens),
-        plan=plan,
-        policy=order.policy,
-        secret=secrets.token_bytes(32),
-        previous_root=loaded.current_view.ledger_root,
-        history=await tools.database.read(lambda connection: _history(connection, absorbed)),
-    )
-    known = await known_analyses(tools.database, loaded.thread.number) if analyses is None else analyses
-    return await compact_in_executor(request, known, summariser, tools.count)
-
-
-def _history(connection: Connection, compaction_ids: list[str]) -> dict[str, History]:
-    """What the ledgers of the absorbed segments say, in the order of the compactions."""
-    return histories(
-        row for compaction_id in sorted(compaction_ids) for row in ledger_rows.read_rows(connection, compaction_id)
-    )
+        return written
 
 
 def _order_of(held: Compaction) -> Order:

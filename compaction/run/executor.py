@@ -13,7 +13,7 @@ from threadmark.compaction.pools import COMPACTING
 from threadmark.compaction.run.compact import compact
 from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
 from threadmark.compaction.summary import SummaryPrompt, SummaryReply, TokenCounter
-from threadmark.state.pools import check_wanted
+from threadmark.db.execution.pools import check_wanted
 
 __all__ = ["compact_in_executor"]
 
@@ -39,7 +39,7 @@ class _Across:
 
 @coroutine
 def _ask(call: Call) -> Generator[Call, Any, Any]:
-    """Hand the call to whoever drives the work, and go on with its result."""
+    """Hand the call to the driver of the work, and go on with its result."""
     return (yield call)
 
 

@@ -17,7 +17,7 @@ __all__ = ["Aborted", "CompactionRequest", "Proposal", "Rejection"]
 class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What one compaction works on, and the names that its results will have.
 
-    `secret` is fresh random bytes (32) that nobody keeps. `previous_root` is the root of the thread's ledger before.
+    `secret` is fresh random bytes (32) that are not kept. `previous_root` is the root of the thread's ledger before.
     `history` comes from the ledgers of the segments that the plan absorbs.
     """
 

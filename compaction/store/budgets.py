@@ -1,4 +1,4 @@
-"""Purses: money that several compactions may spend together, whoever performs them. The database keeps the bound."""
+"""Budgets: money that several compactions may spend together, in any process. The database keeps the bound."""
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 

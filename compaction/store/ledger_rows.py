@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, delete, exists, select, update
 
 from threadmark.compaction import tables
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
@@ -12,12 +12,11 @@ from threadmark.compaction.input.analysis import PartAnalysis
 from threadmark.compaction.ledger import Row
 from threadmark.compaction.records import Drop, DropFilter, QueuedPromotion
 from threadmark.compaction.run.promotion import Promotion
-from threadmark.compaction.store.insert_new import insert_new
+from threadmark.db.portable import insert_new
 
 __all__ = [
     "add_analyses",
     "add_promotions",
-    "add_rows",
     "analysed_keys",
     "drop_id_of",
     "due_promotions",
@@ -29,6 +28,8 @@ __all__ = [
     "put_rows",
     "read_analyses",
     "read_rows",
+    "row_values",
+    "rows_numbered",
     "rows_of_tenant",
     "set_promotion",
 ]
@@ -41,6 +42,10 @@ _FOUND = msgspec.json.Decoder(tuple[PartAnalysis, ...])
 _PROMOTION = msgspec.json.Decoder(Promotion)
 _column = tables.ledger_row.c
 _OURS = f"{EXTRACTOR_VERSION}:"  #: how the keys of this extractor's analyses begin
+#: Analyses of other extractors that are removed at once.
+_OTHERS_COUNT = 500
+#: Of a committed ledger: rows are written before the commit of their compaction, and until then they belong to none.
+_stands = exists().where(tables.compaction.c.compaction_id == _column.compaction_id, tables.compaction.c.ordinal > 0)
 
 
 def drop_id_of(compaction_id: str, row_id: str) -> str:
@@ -48,39 +53,31 @@ def drop_id_of(compaction_id: str, row_id: str) -> str:
     return f"{compaction_id}.{row_id}"
 
 
-def add_rows(connection: Connection, compaction_id: str, tenant_id: str, thread: int, rows: Sequence[Row]) -> None:
-    """Keep the rows of a ledger, in order."""
-    if rows:
-        connection.execute(
-            insert(tables.ledger_row),
-            [
-                {
-                    "compaction_id": compaction_id,
-                    "number": number,
-                    "row_id": row.row_id,
-                    "tenant_id": tenant_id,
-                    "thread": thread,
-                    "unit": row.unit,
-                    "cls": row.cls,
-                    "role": row.role,
-                    "critical": row.critical,
-                    "first_seq": row.sources[0].seq if row.sources else 0,
-                    "last_seq": row.sources[-1].seq if row.sources else 0,
-                    **_changing(row),
-                }
-                for number, row in enumerate(rows)
-            ],
-        )
+def row_values(compaction_id: str, tenant_id: str, thread: int, number: int, row: Row) -> dict[str, Any]:
+    """The columns of the row that stands at `number` in its ledger."""
+    return {
+        "compaction_id": compaction_id,
+        "number": number,
+        "row_id": row.row_id,
+        "tenant_id": tenant_id,
+        "thread": thread,
+        "unit": row.unit,
+        "cls": row.cls,
+        "role": row.role,
+        "critical": row.critical,
+        "first_seq": row.sources[0].seq if row.sources else 0,
+        "last_seq": row.sources[-1].seq if row.sources else 0,
+        **_changing(row),
+    }
 
 
 def put_rows(connection: Connection, compaction_id: str, rows: Mapping[int, Row]) -> None:
     """Put rows (by their number) that an erasure changed in the place of the old ones; their names stay."""
-    for number, row in rows.items():
-        connection.execute(
-            update(tables.ledger_row)
-            .where(_column.compaction_id == compaction_id, _column.number == number)
-            .values(_changing(row))
+    if rows:
+        one = update(tables.ledger_row).where(
+            _column.compaction_id == compaction_id, _column.number == bindparam("at_number")
         )
+        connection.execute(one, [{"at_number": number, **_changing(row)} for number, row in rows.items()])
 
 
 def _changing(row: Row) -> dict[str, Any]:
@@ -100,11 +97,21 @@ def _folded(text: str) -> str:
 
 
 def read_rows(connection: Connection, compaction_id: str) -> list[Row]:
-    """The whole ledger, in order."""
+    """The whole ledger, in order; none of a compaction that is not committed."""
     rows = connection.execute(
-        select(_column.body).where(_column.compaction_id == compaction_id).order_by(_column.number)
+        select(_column.body).where(_column.compaction_id == compaction_id, _stands).order_by(_column.number)
     )
     return [_ROW.decode(row.body) for row in rows]
+
+
+def rows_numbered(connection: Connection, compaction_id: str, numbers: Collection[int]) -> dict[int, Row]:
+    """Rows of a committed ledger by their numbers."""
+    rows = connection.execute(
+        select(_column.number, _column.body).where(
+            _column.compaction_id == compaction_id, _column.number.in_(list(numbers)), _stands
+        )
+    )
+    return {row.number: _ROW.decode(row.body) for row in rows}
 
 
 def page_of_rows(
@@ -161,6 +168,7 @@ def find_drop(connection: Connection, tenant_id: str, drop_id: str) -> Drop | No
 
 
 def _drops(connection: Connection, statement: Select[Any]) -> list[Drop]:
+    """Those of the rows that belong to committed compactions."""
     return [
         Drop(
             drop_id=drop_id_of(row.compaction_id, row.row_id),
@@ -169,7 +177,7 @@ def _drops(connection: Connection, statement: Select[Any]) -> list[Drop]:
             number=row.number,
             row=_ROW.decode(row.body),
         )
-        for row in connection.execute(statement)
+        for row in connection.execute(statement.where(_stands))
     ]
 
 
@@ -261,24 +269,27 @@ def read_analyses(connection: Connection, thread: int) -> dict[str, tuple[PartAn
     return {row.key: _FOUND.decode(row.found) for row in rows}
 
 
-def analysed_keys(connection: Connection, thread: int) -> set[str]:
-    """The keys of what `read_analyses` would read."""
+def analysed_keys(connection: Connection, thread: int, *, of_others: bool = False) -> set[str]:
+    """The keys of what `read_analyses` would read; also those of other extractors, if `of_others`."""
     column = tables.analysis.c
-    return set(connection.scalars(select(column.key).where(column.thread == thread, column.key.startswith(_OURS))))
+    keys = select(column.key).where(column.thread == thread)
+    return set(connection.scalars(keys if of_others else keys.where(column.key.startswith(_OURS))))
 
 
 def add_analyses(connection: Connection, thread: int, added: Mapping[str, tuple[PartAnalysis, ...]]) -> None:
     """Keep analyses; those that are there stay, but for those of another extractor."""
     column = tables.analysis.c
     if added:
-        connection.execute(delete(tables.analysis).where(column.thread == thread, ~column.key.startswith(_OURS)))
+        others = select(column.key).where(column.thread == thread, ~column.key.startswith(_OURS)).limit(_OTHERS_COUNT)
+        connection.execute(delete(tables.analysis).where(column.thread == thread, column.key.in_(others)))
     for key, found in added.items():
         insert_new(connection, tables.analysis, {"thread": thread, "key": key, "found": msgspec.json.encode(found)})
 
 
-def forget_analyses(connection: Connection, thread: int) -> None:
-    """Remove what was found in the thread's messages; it is found again when it is needed."""
-    connection.execute(delete(tables.analysis).where(tables.analysis.c.thread == thread))
+def forget_analyses(connection: Connection, thread: int, keys: Collection[str]) -> None:
+    """Remove analyses of the thread's messages; they are made again when they are needed."""
+    column = tables.analysis.c
+    connection.execute(delete(tables.analysis).where(column.thread == thread, column.key.in_(list(keys))))
 
 
 def forget_threads(connection: Connection, threads: Sequence[int]) -> None:

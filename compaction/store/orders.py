@@ -1,29 +1,29 @@
-"""Compactions: ordered once per key, held by the process that performs them, ended once."""
+"""Compactions: ordered once per key, changed by the process that performs them, ended once."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, and_, or_, select, update
+from sqlalchemy import Connection, Row, Update, select, update
 
 from threadmark.compaction import tables
 from threadmark.compaction.policy.policy import Policy, SummariserKind
 from threadmark.compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, Trigger
 from threadmark.compaction.run.plan import Plan
 from threadmark.compaction.run.proposal import Rejection
-from threadmark.compaction.store.insert_new import insert_new
-from threadmark.state import from_us, has_lease
+from threadmark.db.portable import insert_new
+from threadmark.state import from_us
 
 __all__ = [
     "abort_planned",
     "change",
+    "changed",
+    "compaction_of",
     "find_by_key",
     "find_compaction",
-    "hold",
     "list_compactions",
     "list_keyed",
     "note_words_gone",
-    "open_compactions",
     "order_once",
     "set_statuses",
     "with_words",
@@ -34,8 +34,6 @@ _POLICY = msgspec.json.Decoder(Policy)
 _TOTALS = msgspec.json.Decoder(dict[str, dict[str, int]])
 _REJECTIONS = msgspec.json.Decoder(tuple[Rejection, ...])
 _column = tables.compaction.c
-#: Held in the name of a worker that has no lease any more.
-_is_left = and_(_column.worker_id.is_not(None), ~has_lease(_column.worker_id))
 
 
 def order_once(
@@ -62,15 +60,15 @@ def order_once(
             "updated_at": now_us,
         },
     )
-    return None if row is None else _compaction_of(row)
+    return None if row is None else compaction_of(row)
 
 
 def find_by_key(connection: Connection, tenant_id: str, key: str) -> tuple[Compaction, str] | None:
-    """The compaction that a key stands for, and the digest of its order."""
+    """The compaction that was ordered under a key, and the digest of its order."""
     row = connection.execute(
         select(tables.compaction).where(_column.tenant_id == tenant_id, _column.key == key)
     ).one_or_none()
-    return None if row is None else (_compaction_of(row), row.request_digest)
+    return None if row is None else (compaction_of(row), row.request_digest)
 
 
 def find_compaction(connection: Connection, compaction_id: str, tenant_id: str | None = None) -> Compaction | None:
@@ -79,7 +77,7 @@ def find_compaction(connection: Connection, compaction_id: str, tenant_id: str |
     if tenant_id is not None:
         statement = statement.where(_column.tenant_id == tenant_id)
     row = connection.execute(statement).one_or_none()
-    return None if row is None else _compaction_of(row)
+    return None if row is None else compaction_of(row)
 
 
 def list_compactions(
@@ -95,7 +93,7 @@ def list_compactions(
     statement = select(tables.compaction).where(_column.thread == thread).order_by(order).limit(count_max)
     if before_id is not None:
         statement = statement.where(_column.compaction_id < before_id)
-    return [_compaction_of(row) for row in connection.execute(statement)]
+    return [compaction_of(row) for row in connection.execute(statement)]
 
 
 def list_keyed(
@@ -112,18 +110,7 @@ def list_keyed(
         .order_by(_column.key)
         .limit(count_max)
     )
-    return [_compaction_of(row) for row in connection.execute(statement)]
-
-
-def open_compactions(connection: Connection, now_us: int, count_max: int) -> list[Compaction]:
-    """Compactions that wait for somebody, or whose process died or let its time run out."""
-    statement = (
-        select(tables.compaction)
-        .where(_column.status.in_(sorted(OPEN)), or_(_column.held_until < now_us, _is_left))
-        .order_by(_column.held_until)
-        .limit(count_max)
-    )
-    return [_compaction_of(row) for row in connection.execute(statement)]
+    return [compaction_of(row) for row in connection.execute(statement)]
 
 
 def with_words(connection: Connection, before_us: int, count_max: int) -> list[str]:
@@ -144,38 +131,19 @@ def note_words_gone(connection: Connection, compaction_id: str, now_us: int) -> 
     )
 
 
-def hold(
-    connection: Connection, compaction_id: str, holder: str, worker_id: str | None, now_us: int, until_us: int
-) -> Compaction | None:
-    """Take the compaction to perform it; None when it is done, or another process holds it.
-
-    A hold ends with its time, and at once when the worker that it belongs to is known to be dead.
-    """
-    left = select(_column.holder).where(_column.compaction_id == compaction_id, _is_left)
-    # The dead are named: whoever takes it in this moment has another name, and keeps it.
-    dead = connection.execute(left).scalar_one_or_none()
-    free = or_(
-        _column.status == CompactionStatus.PLANNED, _column.held_until < now_us, _column.holder.in_([holder, dead])
-    )
-    taken = connection.execute(
-        update(tables.compaction)
-        .where(_column.compaction_id == compaction_id, _column.status.in_(sorted(OPEN)), free)
-        .values(
-            status=CompactionStatus.SUMMARISING,
-            holder=holder,
-            worker_id=worker_id,
-            held_until=until_us,
-            attempts=_column.attempts + 1,
-            updated_at=now_us,
-        )
-        .returning(tables.compaction)
-    ).one_or_none()
-    return None if taken is None else _compaction_of(taken)
-
-
 def change(connection: Connection, compaction_id: str, holder: str, values: Mapping[str, Any]) -> bool:
     """Write columns of a compaction that `holder` performs; False, and nothing written, when it does not."""
-    changed = connection.execute(
+    return connection.execute(_change(compaction_id, holder, values)).rowcount == 1
+
+
+def changed(connection: Connection, compaction_id: str, holder: str, values: Mapping[str, Any]) -> Compaction | None:
+    """As `change`; the compaction as it is then, or None."""
+    row = connection.execute(_change(compaction_id, holder, values).returning(tables.compaction)).one_or_none()
+    return None if row is None else compaction_of(row)
+
+
+def _change(compaction_id: str, holder: str, values: Mapping[str, Any]) -> Update:
+    return (
         update(tables.compaction)
         .where(
             _column.compaction_id == compaction_id,
@@ -184,11 +152,10 @@ def change(connection: Connection, compaction_id: str, holder: str, values: Mapp
         )
         .values(dict(values))
     )
-    return changed.rowcount == 1
 
 
 def abort_planned(connection: Connection, compaction_id: str, code: str, why: str, now_us: int) -> None:
-    """End a compaction that nobody has begun."""
+    """End a compaction that has not begun."""
     connection.execute(
         update(tables.compaction)
         .where(_column.compaction_id == compaction_id, _column.status == CompactionStatus.PLANNED)
@@ -231,6 +198,7 @@ _EMPTY: dict[str, Any] = {
             "prompt_version",
             "attempts",
             "held_until",
+            "rows_ahead",
         ),
         0,
     ),
@@ -240,7 +208,8 @@ _EMPTY: dict[str, Any] = {
 }
 
 
-def _compaction_of(row: Row[Any]) -> Compaction:
+def compaction_of(row: Row[Any]) -> Compaction:
+    """The compaction of a row."""
     return Compaction(
         compaction_id=row.compaction_id,
         tenant_id=row.tenant_id,

@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.store.insert_new import insert_new
+from threadmark.db.portable import insert_new
 
 __all__ = ["Outlook", "list_outlooks", "put_outlook"]
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, func, select
 from threadmark.compaction import tables
 from threadmark.compaction.policy.policy import Policy
 from threadmark.compaction.records import KeptPolicy
-from threadmark.compaction.store.insert_new import insert_new
+from threadmark.db.portable import insert_new
 from threadmark.state import from_us
 
 __all__ = ["add_version", "find_policy", "list_policies", "list_versions"]
@@ -55,7 +55,7 @@ def list_versions(
 
 
 def add_version(connection: Connection, tenant_id: str, kept: KeptPolicy, now_us: int) -> KeptPolicy | None:
-    """Keep a version; None when somebody else has just used its number."""
+    """Keep a version; None when another caller has just used its number."""
     row = insert_new(
         connection,
         tables.policy,

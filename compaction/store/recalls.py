@@ -1,4 +1,4 @@
-"""The log of recalls: dropped units that somebody asked for again."""
+"""The log of recalls: dropped units that were requested again."""
 
 from collections.abc import Collection
 from typing import Literal
@@ -7,8 +7,8 @@ import msgspec
 from sqlalchemy import Connection, and_, delete, func, or_, select
 
 from threadmark.compaction import tables
-from threadmark.compaction.store.insert_new import insert_new
 from threadmark.compaction.store.ledger_rows import drop_id_of
+from threadmark.db.portable import insert_new
 
 __all__ = ["DropRecall", "How", "add_recall", "forget_recalls", "list_recalls", "recalled_often"]
 

@@ -7,8 +7,8 @@ from sqlalchemy import Connection, delete, select
 
 from threadmark.compaction import tables
 from threadmark.compaction.records import Compaction
-from threadmark.compaction.store.insert_new import insert_new
 from threadmark.compaction.summary import SummaryReply
+from threadmark.db.portable import insert_new
 
 __all__ = ["add_reply", "forget_replies", "read_replies"]
 

@@ -10,8 +10,8 @@ from threadmark.compaction import tables
 from threadmark.compaction.input.source import Position, Role
 from threadmark.compaction.ledger import GENESIS
 from threadmark.compaction.records import WHOLE_VIEW, Cause, CurrentView, KeptView
-from threadmark.compaction.store.insert_new import insert_new
 from threadmark.compaction.view import Item, Segment, View, first_view
+from threadmark.db.portable import insert_new
 from threadmark.state import from_us, to_us
 
 __all__ = [

@@ -97,8 +97,8 @@ async def model_draft(
             reply = await summariser.summarise(prompt)
         except SummariserFailed as error:
             raise DraftRefused(Refused.CALL_FAILED, str(error)) from error
-        for section, told in read_reply(reply, known).items():
-            merged[section].extend(told)
+        for section, lines_of in read_reply(reply, known).items():
+            merged[section].extend(lines_of)
     lines = tuple(line for section in SECTIONS for line in merged[section])
     if not lines:
         raise DraftRefused(Refused.EMPTY, "every section is empty")

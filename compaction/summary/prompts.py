@@ -96,7 +96,7 @@ def _chunks(entries: Sequence[SourceEntry], chunk_tokens: int, count: TokenCount
 
 def _pieces(entry: SourceEntry, chunk_tokens: int, count: TokenCounter) -> Iterator[str]:
     """The entry, in as many pieces as it needs; none is left out."""
-    text = _told(entry)
+    text = _rendered(entry)
     head = f"[{entry.seq}] {entry.role} ({entry.trusted}): "
     tokens = count(text)
     if tokens <= chunk_tokens:
@@ -108,12 +108,12 @@ def _pieces(entry: SourceEntry, chunk_tokens: int, count: TokenCounter) -> Itera
         yield f"{head}(part {number + 1} of {count_of_pieces}) {text[number * size : (number + 1) * size]}"
 
 
-def _told(entry: SourceEntry) -> str:
+def _rendered(entry: SourceEntry) -> str:
     if entry.erased:
         return "[erased]"
-    told = [
+    shown = [
         part.text if part.kind is PartKind.TEXT else f"[{part.kind} {part.media_type} {part.size} bytes {part.digest}]"
         for part in entry.parts
     ]
-    told.extend(f"[calls {call.name} with {call.arguments}]" for call in entry.calls)
-    return escape_fences("\n".join(told))
+    shown.extend(f"[calls {call.name} with {call.arguments}]" for call in entry.calls)
+    return escape_fences("\n".join(shown))

@@ -84,7 +84,7 @@ def _check_bands(draft: Draft, entries: Sequence[SourceEntry], passage: Passage,
     """In how many fifths of the range the summary's values stand; a line's pointers count as well."""
     if len(entries) < BANDS:
         return
-    told = {(atom.cls, atom.canon) for atom in passage.found.atoms}
+    values_in_summary = {(atom.cls, atom.canon) for atom in passage.found.atoms}
     pointed = {seq for line in draft.lines for seq in line.seqs}
     rich: set[int] = set()
     met: set[int] = set()
@@ -97,7 +97,7 @@ def _check_bands(draft: Draft, entries: Sequence[SourceEntry], passage: Passage,
         )
         if values and entry.role is not Role.SYSTEM:
             rich.add(band)
-        if values & told or (not values and entry.seq in pointed):
+        if values & values_in_summary or (not values and entry.seq in pointed):
             met.add(band)
     if len(rich) >= BANDS_MIN and len(met) < BANDS_MIN:
         raise DraftRefused(Refused.ONE_SIDED, f"{len(met)} of {len(rich)} parts")

@@ -47,7 +47,7 @@ Item = Live | Masked | Summary | Pin
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
     """A summary with its kept facts, frozen when it is made.
 
-    `covered` are the `seq` of the entries it stands for; `rank` rises when segments are merged, and every merge starts
+    `covered` are the `seq` of the entries it replaces; `rank` rises when segments are merged, and every merge starts
     again from the entries, so `rank + 1` is how often an entry was summarised at most. `trust` is that of the least
     trusted entry it covers.
     """

@@ -23,7 +23,7 @@ class PartRole(StrEnum):
     MASKED = "masked"  #: a tool result without its output
     SUMMARY = "summary"
     PIN = "pin"
-    REFERENCE = "reference"  #: a tool's output without a call in its place, told as data
+    REFERENCE = "reference"  #: a tool's output without a call in its place, shown as data
     ABANDONED = "abandoned"  #: the stand-in for a result that never came
 
 
@@ -62,7 +62,7 @@ def render(view: View, entries: Sequence[SourceEntry], segments: Mapping[str, Se
     """Render the view over the thread's entries (all of them, in order).
 
     Every call is followed at once by one result for each of its calls, unless it is the end of the thread; a result
-    without a call is told as reference. Raises ViewBroken when the view names what is not there.
+    without a call is shown as reference. Raises ViewBroken when the view names what is not there.
     """
     parts = tuple(_parts(view, entries, segments))
     digest = hashlib.sha256()
@@ -179,7 +179,7 @@ def _exchange(
     yield RenderedPart(
         PartRole.MESSAGE, entry.role, _content(entry), seq=entry.seq, name=entry.name, calls=calls, tokens=entry.tokens
     )
-    # A stray result behind it would be told by another speaker.
+    # A stray result behind it would be shown under another speaker.
     answers_of_it = set(pairing.result_of[place])
     ends_here = is_tail and all(at in answers_of_it for at in range(place + 1, len(shown)))
     answers = zip(ids, entry.calls, pairing.result_of[place], strict=True)

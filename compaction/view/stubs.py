@@ -43,12 +43,12 @@ def masked_text(entry: SourceEntry) -> str:
 
 
 def abandoned_text(name: str) -> str:
-    """The result of a call that nobody answered before the conversation went on."""
+    """The result of a call that had no answer before the conversation went on."""
     return f"[no result of {escape_fences(name[:NAME_MAX])} was recorded before the conversation went on]"
 
 
 def reference_text(entry: SourceEntry) -> str:
-    """A tool's output that answers no call in its place: it is told as data, so that it is not lost."""
+    """A tool's output that answers no call in its place: it is shown as data, so that it is not lost."""
     return (
         f'<reference entry="{entry.seq}" role="{entry.role}" trust="{entry.trusted}">\n'
         f"{escape_fences(entry.text())}\n</reference>"

@@ -1,4 +1,4 @@
-"""What the journal is told of a view: which one, by what, and nothing of its words."""
+"""What the journal records of a view: which one, by what, and none of its words."""
 
 from threadmark.compaction.records import Cause, Compaction, KeptView
 from threadmark.state import ViewAct, ViewChanged

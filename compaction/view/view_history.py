@@ -31,7 +31,7 @@ class ShownView(msgspec.Struct, frozen=True, kw_only=True):
 class Views:
     """The verbs over views.
 
-    The moves raise NotFound, RunInProgress while a run holds the thread, and ViewMoved when somebody else was faster:
+    The moves raise NotFound, RunInProgress while a run holds the thread, and ViewMoved when another caller was faster:
     nothing was written then.
     """
 
@@ -125,7 +125,7 @@ class Views:
         return await self._move(loaded, view, loaded.view.ledgers, requested_by, "pinned", extra_writes=note)
 
     async def pin(self, tenant_id: str, thread_id: str, spans: Sequence[Source], *, requested_by: str = "") -> KeptView:
-        """Pin spans of entries that a summary stands for, word for word. A pin stays through later compactions.
+        """Pin spans of entries that a summary covers, word for word. A pin stays through later compactions.
 
         Raises NotFound, and ViewBroken for a span that is not there, or that the view shows as it is.
         """

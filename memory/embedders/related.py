@@ -39,7 +39,7 @@ class Related:
     def to(self, question: str) -> dict[str, float]:
         """Terms that the question does not have and its answer may, each with its weight (a word of its own has 1).
 
-        Names are left alone: nobody is nearly the same person.
+        Names have no related terms: a similar name is another person.
         """
         asked = set(terms(question))
         found: dict[str, float] = {}

@@ -4,8 +4,8 @@ The table and its tokenizer come out of the pinned wheel `wordllama` (MIT); its 
 loader looks for them on the network.
 """
 
-import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,11 @@ class WordLlamaEmbedder:
     async def embed(self, texts: Sequence[str], *, is_question: bool = False) -> NDArray[np.float32]:
         """One vector a text."""
         pool = QUESTIONS if is_question else TEXTS
-        return await asyncio.get_running_loop().run_in_executor(pool, self._embed, list(texts))
+        return await pool.run(partial(self._embed, list(texts)))
 
     async def related(self, question: str) -> Mapping[str, float]:
         """Terms near to those of the question, with their weights."""
-        return await asyncio.get_running_loop().run_in_executor(QUESTIONS, self._related.to, question)
+        return await QUESTIONS.run(partial(self._related.to, question))
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), DIMENSION), np.float32)

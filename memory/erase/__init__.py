@@ -1,1 +1,1 @@
-"""Erasing memories: jobs, what they remove, and copies in other stores."""
+"""Erasing memories: jobs, what they remove, copies in other stores, and what is kept for a time."""

@@ -7,22 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, and_, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Select, and_, delete, exists, func, insert, or_, select, update
 
 from threadmark.memory.erase.forget import Erasure, Forget, forget_of
 from threadmark.memory.erase.raw_turns import turns_of, with_turns
-from threadmark.memory.errors import UnknownJob
+from threadmark.memory.errors import BoundReached, UnknownJob
+from threadmark.memory.model.assertion import ITEM
 from threadmark.memory.model.instants import from_us, to_us
 from threadmark.memory.model.scope import Scope
-from threadmark.memory.model.values import canonical, load, spellings
-from threadmark.memory.store.job_tables import erasure, outbox, tombstone
+from threadmark.memory.model.values import canonical, load
+from threadmark.memory.store.job_tables import erasure, outbox, receipt, tombstone
+from threadmark.memory.store.pending import note_erasure, published
 from threadmark.memory.store.statements import chunks, enqueue, known_namespaces, rows
 from threadmark.memory.store.tables import (
     assertion,
     evidence,
     succession,
 )
-from threadmark.memory.text.terms import folded
+from threadmark.memory.text.identity import identity_key
 from threadmark.memory.write.quarantine import selected
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "count_also",
     "counted",
     "erase_batch",
+    "erase_some",
     "erased_ids",
     "finish",
     "job",
@@ -41,12 +44,19 @@ __all__ = [
 ]
 
 BATCH_COUNT = 200
+#: When a tenant at its bound may ask again (seconds).
+RETRY_S = 5.0
 _COUNTED = ("assertions", "evidence", "successions")
 Row = dict[str, Any]
 
 
-def begin(connection: Connection, tenant_id: str, what: Forget, now: int) -> Erasure:
-    """Note the job before anything is erased, so that it can be taken up again."""
+def begin(connection: Connection, tenant_id: str, what: Forget, now: int, open_max: int | None = None) -> Erasure:
+    """Note the job before anything is erased, so that it can be taken up again.
+
+    Raises BoundReached where the tenant has `open_max` that are not done.
+    """
+    if open_max is not None and _open_count(connection, tenant_id) >= open_max:
+        raise BoundReached("memory_erasures", open_max, RETRY_S)
     erasure_id = str(uuid4())
     connection.execute(
         insert(erasure).values(
@@ -58,6 +68,8 @@ def begin(connection: Connection, tenant_id: str, what: Forget, now: int) -> Era
             created_at=now,
         )
     )
+    if what.expired_by is None:
+        note_erasure(connection, tenant_id, erasure_id, what.spelled())
     return job(connection, tenant_id, erasure_id)
 
 
@@ -81,7 +93,7 @@ def unfinished(connection: Connection) -> list[tuple[str, str]]:
 
 def counted(connection: Connection, tenant_id: str, what: Forget) -> dict[str, int]:
     """What an erasure would remove now: a dry run."""
-    wanted = named(tenant_id, what)
+    wanted = named(tenant_id, what) & published(assertion)
     roots = select(assertion.c.root_id).where(wanted).distinct()
     if what.expired_by is None:
         wanted = or_(wanted, assertion.c.root_id.in_(turns_of(roots)))
@@ -95,11 +107,17 @@ def counted(connection: Connection, tenant_id: str, what: Forget) -> dict[str, i
 
 def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: int) -> list[str]:
     """Erase some of what the job names, in one transaction; the ids. Empty when nothing is left."""
-    row = _row(connection, tenant_id, erasure_id)
+    row = _locked_row(connection, tenant_id, erasure_id)
     if row["selector"] is None:
         return []
     what = forget_of(load(row["selector"]))
-    wanted = named(tenant_id, what)
+    return erase_some(connection, tenant_id, erasure_id, what, named(tenant_id, what), now)
+
+
+def erase_some(
+    connection: Connection, tenant_id: str, erasure_id: str, what: Forget, wanted: Any, now: int
+) -> list[str]:
+    """Erase and count some of the assertions that are `wanted`, with all that hangs on them; the ids."""
     first = select(assertion.c.number).where(wanted).order_by(assertion.c.number).limit(BATCH_COUNT).with_for_update()
     numbers = list(connection.scalars(first))
     # Looked at again under the lock: what is said again at this moment has not expired.
@@ -114,16 +132,13 @@ def erase_batch(connection: Connection, tenant_id: str, erasure_id: str, now: in
         connection, select(assertion.c.assertion_id, assertion.c.number).where(assertion.c.root_id.in_(roots))
     )
     ids = [each["assertion_id"] for each in versions]
-    counts = load(row["counts"])
-    for name, count in _removed(connection, tenant_id, erasure_id, roots, versions, now).items():
-        counts[name] = counts.get(name, 0) + count
-    connection.execute(update(erasure).where(erasure.c.erasure_id == erasure_id).values(counts=canonical(counts)))
+    count_also(connection, tenant_id, erasure_id, _removed(connection, tenant_id, erasure_id, roots, versions, now))
     return ids
 
 
 def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count: int, now: int) -> Erasure:
     """Forget the selector, and close the job: everything that it names is erased."""
-    row = _row(connection, tenant_id, erasure_id)
+    row = _locked_row(connection, tenant_id, erasure_id)
     if row["selector"] is not None:
         what = forget_of(load(row["selector"]))
         counts = dict.fromkeys([*_COUNTED, *_counted_also(what)], 0) | load(row["counts"]) | {"entries": entry_count}
@@ -137,7 +152,7 @@ def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count:
 
 
 def _counted_also(what: Forget) -> list[str]:
-    """What is told even when there was none."""
+    """Counts that are reported even when they are zero."""
     if what.tenant:
         return ["namespace_prefixes", "namespaces", "attribute_locks", "quarantines", "recalls"]
     if what.namespace is not None:
@@ -145,15 +160,18 @@ def _counted_also(what: Forget) -> list[str]:
     return ["recalls"] if what.subject is None else ["attribute_locks", "recalls"]
 
 
-def what_of(connection: Connection, tenant_id: str, erasure_id: str) -> Forget | None:
-    """What a job is about; None once it is done: its selector may have been a name. Raises UnknownJob."""
-    row = _row(connection, tenant_id, erasure_id)
+def what_of(connection: Connection, tenant_id: str, erasure_id: str, *, locked: bool = False) -> Forget | None:
+    """The selector of a job; None once it is done, because a selector may contain a name. Raises UnknownJob.
+
+    `locked`: others who perform the same job wait until this transaction ends.
+    """
+    row = (_locked_row if locked else _row)(connection, tenant_id, erasure_id)
     return None if row["selector"] is None else forget_of(load(row["selector"]))
 
 
 def count_also(connection: Connection, tenant_id: str, erasure_id: str, counts: Mapping[str, int]) -> None:
     """Add what was removed elsewhere to what a job removed."""
-    row = _row(connection, tenant_id, erasure_id)
+    row = _locked_row(connection, tenant_id, erasure_id)
     had = load(row["counts"])
     total = had | {name: had.get(name, 0) + count for name, count in counts.items()}
     connection.execute(update(erasure).where(erasure.c.erasure_id == erasure_id).values(counts=canonical(total)))
@@ -171,9 +189,25 @@ def erased_ids(connection: Connection, erasure_id: str) -> list[str]:
     return list(connection.scalars(query))
 
 
-def _row(connection: Connection, tenant_id: str, erasure_id: str) -> dict[str, Any]:
-    query = select(erasure).where(erasure.c.tenant_id == tenant_id, erasure.c.erasure_id == erasure_id)
-    found = rows(connection, query.with_for_update())
+def _open_count(connection: Connection, tenant_id: str) -> int:
+    is_open = (erasure.c.tenant_id == tenant_id) & (erasure.c.status != "done")
+    return int(connection.scalar(select(func.count()).select_from(erasure).where(is_open)) or 0)
+
+
+def _row(connection: Connection, tenant_id: str, erasure_id: str) -> Row:
+    return _only(rows(connection, _job(tenant_id, erasure_id)), erasure_id)
+
+
+def _locked_row(connection: Connection, tenant_id: str, erasure_id: str) -> Row:
+    """For writes alone: the database refuses a lock from a reader's snapshot if the row has changed since."""
+    return _only(rows(connection, _job(tenant_id, erasure_id).with_for_update()), erasure_id)
+
+
+def _job(tenant_id: str, erasure_id: str) -> Select[Any]:
+    return select(erasure).where(erasure.c.tenant_id == tenant_id, erasure.c.erasure_id == erasure_id)
+
+
+def _only(found: Sequence[Row], erasure_id: str) -> Row:
     if not found:
         raise UnknownJob(erasure_id)
     return found[0]
@@ -199,17 +233,15 @@ def named(tenant_id: str, what: Forget) -> Any:
 
 
 def _of_subject(subject: str) -> Any:
-    """About somebody or said by them: by exactly this name, and not by one that differs in an accent or in case."""
-    key, names = folded(subject), spellings(subject)
-    spoken = exists().where(evidence.c.root_id == assertion.c.root_id, evidence.c.actor.in_(names))
-    # A turn may name its speaker in its words alone. Not LIKE: on SQLite it compares without case.
-    heads = [canonical(each)[:-1] + ":" for each in names]
-    named_in = or_(*(func.substr(assertion.c.text, 1, len(head)) == head for head in heads))
-    return or_(
-        and_(assertion.c.subject_key == key, assertion.c.subject.in_(names)),
-        and_(assertion.c.speaker == key, named_in),
-        spoken,
+    """About a subject or said by it: by exactly this name, not by one that differs in an accent or in case."""
+    key = identity_key(subject)
+    spoken = exists().where(
+        evidence.c.tenant_id == assertion.c.tenant_id,
+        evidence.c.root_id == assertion.c.root_id,
+        evidence.c.actor_key == key,
     )
+    # A turn may name its speaker in its words alone.
+    return or_(and_(assertion.c.subject_key == key, assertion.c.kind != ITEM), assertion.c.said_by == key, spoken)
 
 
 def _removed(
@@ -227,6 +259,8 @@ def _removed(
         counts["assertions"] += connection.execute(delete(assertion).where(assertion.c.assertion_id.in_(part))).rowcount
         either = or_(succession.c.older_id.in_(part), succession.c.newer_id.in_(part))
         counts["successions"] += connection.execute(delete(succession).where(either)).rowcount
+        # A stored answer that repeats erased words would return them to a repeated request.
+        connection.execute(delete(receipt).where(receipt.c.words_of.in_(part)))
     for numbers in chunks(sorted(gone)):
         connection.execute(delete(outbox).where(outbox.c.entry.in_(numbers)))
     for part in chunks(roots):

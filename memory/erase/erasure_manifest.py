@@ -1,6 +1,6 @@
 """What an erasure is about to remove, in other stores' terms: ids, words, and the moments that they were read in.
 
-Whoever keeps copies elsewhere asks for this first: afterwards nobody knows the words any more.
+Owners of external copies ask for this first: after the erasure the words are no longer known.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("roots", exp
 class ErasureManifest:
     """A part of what a selector names. `after` begins the next part; None when this was the last.
 
-    `whole_thread` is set where everything of a thread was asked for, and not what single moments told.
+    `whole_thread` is set where the request named the whole thread, and not single moments of it.
     """
 
     assertion_ids: frozenset[str]

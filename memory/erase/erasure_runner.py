@@ -1,16 +1,17 @@
 """Performing an erasure from its job: outside copies, the rows in batches, the index, the write-ahead log."""
 
 import logging
+from contextlib import suppress
 from functools import partial
 
 from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
 from threadmark.memory.erase.forget import Erasure
 from threadmark.memory.erase.leftovers import remove_leftovers
-from threadmark.memory.errors import IndexUnavailable
+from threadmark.memory.errors import IndexUnavailable, Unavailable
 from threadmark.memory.index.indexer import Indexer
+from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.store.database import Database
-from threadmark.memory.store.recall_log_queue import RecallLogQueue
 
 __all__ = ["ErasureRunner"]
 
@@ -29,7 +30,8 @@ class ErasureRunner:
     async def perform(self, erasure_id: str, *, tenant_id: str, now: int) -> Erasure:
         """Go on with an erasure; `now` in microseconds. Done already, it is reported again.
 
-        When the index does not answer, the database is erased all the same and the job stays open.
+        When the index does not answer, or a reader holds SQLite's log, the database is erased all the same and the job
+        stays open.
         """
         job = {"tenant_id": tenant_id, "erasure_id": erasure_id}
         outside = await erase_copies(self._database, self._copies, **job) if self._copies else None
@@ -48,8 +50,16 @@ class ErasureRunner:
         await self._recall_log.flush()
         gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
         await remove_leftovers(self._database, tenant_id, erasure_id, gone)
+        try:
+            # Before the job is done: a log that a reader still holds contains what was erased.
+            await self._database.checkpoint()
+        except Unavailable:
+            _LOG.warning("an erasure waits for readers of the log", exc_info=True)
+            return await self._database.read(partial(erasure_jobs.job, tenant_id=tenant_id, erasure_id=erasure_id))
         done = await self._database.write(
             partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=now)
         )
-        await self._database.checkpoint()
+        with suppress(Unavailable):
+            # The job's selector may be a name; if the log is being read now, the hourly retention empties it.
+            await self._database.checkpoint()
         return done

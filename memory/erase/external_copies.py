@@ -1,4 +1,4 @@
-"""Copies outside: whoever keeps what memory said loses it when memory does, and before memory does."""
+"""External copies: other stores erase their copies of a memory before memory itself does."""
 
 from collections.abc import Collection
 from functools import partial
@@ -19,7 +19,7 @@ class CopyErasure(Protocol):
         ...
 
     async def finish(self, assertion_ids: Collection[str]) -> dict[str, int]:
-        """Look once more, now that memory has lost it: something may have been on its way. What was removed."""
+        """Look again, now that memory has erased it: a copy may have been in flight. Returns what was removed."""
         ...
 
 
@@ -36,7 +36,7 @@ async def erase_copies(
 ) -> CopyErasure | None:
     """Have the copies of what a job names erased, while memory can still tell what they are.
 
-    None where there is nothing to do: the job is done, or it only sweeps what has expired, which was nobody's wish.
+    None where there is nothing to do: the job is done, or it only sweeps what has expired, which no request named.
     """
     what = await database.read(partial(what_of, tenant_id=tenant_id, erasure_id=erasure_id))
     if what is None or what.expired_by is not None:

@@ -9,13 +9,13 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select
 
 from threadmark.memory.erase.erasure_jobs import count_also, what_of
 from threadmark.memory.erase.forget import Forget
-from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.scope import Namespace, Scope, is_below
 from threadmark.memory.model.values import load
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.job_tables import recall_log
 from threadmark.memory.store.statements import known_namespaces
 from threadmark.memory.store.tables import attribute_lock, namespace, namespace_prefix, quarantine
-from threadmark.memory.text.terms import folded
+from threadmark.memory.text.identity import identity_key
 
 __all__ = ["remove_batch", "remove_leftovers"]
 
@@ -43,11 +43,10 @@ async def remove_leftovers(database: Database, tenant_id: str, erasure_id: str, 
         return
     while await database.write(partial(remove_batch, tenant_id=tenant_id, erasure_id=erasure_id)):
         continue
-    prefix = None if what.namespace is None else list(what.namespace)
     erased, after = frozenset(gone), 0
     while True:
         page = await database.read(
-            partial(_telling, tenant_id=tenant_id, erased=erased, prefix=prefix, after=after),
+            partial(_telling, tenant_id=tenant_id, erased=erased, prefix=what.namespace, after=after),
         )
         if page is None:
             return
@@ -60,7 +59,7 @@ async def remove_leftovers(database: Database, tenant_id: str, erasure_id: str, 
 
 def remove_batch(connection: Connection, tenant_id: str, erasure_id: str) -> bool:
     """Remove and count some of it in one transaction; whether there was any."""
-    what = what_of(connection, tenant_id, erasure_id)
+    what = what_of(connection, tenant_id, erasure_id, locked=True)
     if what is None:
         return False
     for each in _rows_of(tenant_id, what):
@@ -90,7 +89,7 @@ def _rows_of(tenant_id: str, what: Forget) -> list[_Rows]:
         below = known_namespaces(Scope(tenant_id=tenant_id, namespace=what.namespace))
         return [_Rows("attribute_locks", attribute_lock, locks.namespace_id.in_(below))]
     if what.subject is not None:
-        about = (locks.tenant_id == tenant_id) & (locks.subject_key == folded(what.subject))
+        about = (locks.tenant_id == tenant_id) & (locks.subject_key == identity_key(what.subject))
         return [_Rows("attribute_locks", attribute_lock, about)]
     source = what.source
     if source is None or (source.thread_ref is None and source.run_ref is None):
@@ -113,7 +112,7 @@ def _places(connection: Connection, tenant_id: str, what: Forget) -> list[int]:
 
 
 def _telling(
-    connection: Connection, tenant_id: str, erased: frozenset[str], prefix: list[str] | None, after: int
+    connection: Connection, tenant_id: str, erased: frozenset[str], prefix: Namespace | None, after: int
 ) -> _Page | None:
     """Of the next recalls, those whose questions often repeat what is erased; None when there are no more."""
     query = (
@@ -128,8 +127,7 @@ def _telling(
     numbers = [
         number
         for number, labels, answers in found
-        if (prefix is not None and load(labels)[: len(prefix)] == prefix)
-        or any(each in erased for each, _ in load(answers))
+        if (prefix is not None and is_below(load(labels), prefix)) or any(each in erased for each, _ in load(answers))
     ]
     return _Page(found[-1].number, numbers)
 

@@ -1,7 +1,7 @@
-"""Twins: the raw turn that was kept of a message, beside what was extracted from the same message.
+"""Raw turns: the turn that was kept of a message, beside what was extracted from the same message.
 
-A turn has no subject of its own. Whoever erases what was said about somebody erases the message's own words too, or
-they could be recalled word for word.
+A turn has no subject of its own. An erasure by subject erases the words of the message too, or recall could return
+them word for word.
 """
 
 from collections.abc import Sequence
@@ -26,15 +26,15 @@ def with_turns(connection: Connection, roots: Sequence[str]) -> list[str]:
 
 def turns_of(roots: Any) -> Any:
     """The roots of turns with a source in the same message as one of `roots` (a list, or a query of one column)."""
-    told, kept = evidence.alias(), evidence.alias()
-    same_message = or_(told.c.message_ref == kept.c.message_ref, told.c.seq == kept.c.seq)
+    source, kept = evidence.alias(), evidence.alias()
+    same_message = or_(source.c.message_ref == kept.c.message_ref, source.c.seq == kept.c.seq)
     return (
         select(kept.c.root_id)
         .join(
-            told,
-            and_(told.c.tenant_id == kept.c.tenant_id, told.c.thread_ref == kept.c.thread_ref, same_message),
+            source,
+            and_(source.c.tenant_id == kept.c.tenant_id, source.c.thread_ref == kept.c.thread_ref, same_message),
         )
         .join(assertion, assertion.c.root_id == kept.c.root_id)
-        .where(told.c.root_id.in_(roots), assertion.c.kind == TURN)
+        .where(source.c.root_id.in_(roots), assertion.c.kind == TURN)
         .distinct()
     )

@@ -1,6 +1,5 @@
 """An index with one owner: in every other process it is unavailable, and the database answers alone."""
 
-import asyncio
 from collections.abc import Sequence
 
 from threadmark.memory.errors import IndexUnavailable
@@ -17,14 +16,14 @@ class ClaimedIndex:
     def __init__(self, index: Index, claim: Claim) -> None:
         self._index = index
         self._claim = claim
-        self._holder: str | None = "nobody yet"
+        self._holder: str | None = "no process yet"
 
     async def take(self) -> None:
-        """Take the claim, or see that it still holds. Raises IndexUnavailable, with the name of who has it."""
+        """Take the claim, or see that it still holds. Raises IndexUnavailable, with the name of its holder."""
         try:
-            self._holder = await asyncio.get_running_loop().run_in_executor(UPKEEP, self._claim.take)
+            self._holder = await UPKEEP.run(self._claim.take)
         except OSError as error:
-            self._holder = "nobody"
+            self._holder = "no process"
             raise IndexUnavailable(f"the index cannot be owned: {error.strerror}") from error
         self._mine()
 
@@ -65,7 +64,7 @@ class ClaimedIndex:
         try:
             await self._index.close()
         finally:
-            await asyncio.get_running_loop().run_in_executor(UPKEEP, self._claim.release)
+            await UPKEEP.run(self._claim.release)
 
     def _mine(self) -> Index:
         if self._holder is not None:

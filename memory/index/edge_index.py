@@ -4,16 +4,15 @@ One shard is one folder is one space. The engine is synchronous and takes one pr
 keeps what was put when the process is killed.
 """
 
-import asyncio
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import qdrant_edge as edge
 
+from threadmark.db.execution.pools import Pool
 from threadmark.memory.errors import IndexUnavailable
 from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
@@ -31,7 +30,7 @@ class EdgeIndex:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._shards: dict[str, edge.EdgeShard] = {}
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memory-index")
+        self._thread = Pool("memory-index", 1)
 
     async def open(self, space: str, dimension: int) -> None:
         """Load or make the shard. Raises IndexUnavailable when another process has it."""
@@ -45,7 +44,7 @@ class EdgeIndex:
 
     async def remove(self, space: str, numbers: Sequence[int]) -> None:
         """Forget these entries."""
-        # By number, never by filter: a filter that matches nothing deletes nothing and says so to nobody.
+        # By number, never by filter: a filter that matches nothing deletes nothing, silently.
         if numbers:
             await self._do(lambda: self._shard(space).update(edge.UpdateOperation.delete_points(list(numbers))))
 
@@ -88,7 +87,7 @@ class EdgeIndex:
 
     async def _do(self, work: Callable[[], T]) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+            return await self._thread.run(work)
         except IndexUnavailable:
             raise
         except Exception as error:  # the engine raises plain Exception, for a lost folder as for a wrong dimension

@@ -18,6 +18,7 @@ from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical
 from threadmark.memory.recall.question import Include, Question
+from threadmark.memory.text.terms import folded
 
 __all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Vector", "Within", "tag", "tags_of", "within"]
 
@@ -130,4 +131,6 @@ def within(question: Question) -> Within:
 
 def _asked(given: Filter) -> dict[str, frozenset[str]]:
     names = ("kind", "subject", "attribute", "trust", "actor", "thread_ref", "run_ref")
-    return {name: values for name in names if (values := getattr(given, name)) is not None}
+    asked = {name: values for name in names if (values := getattr(given, name)) is not None}
+    # Tags of names are folded; which of the proposed is meant exactly, the database decides.
+    return asked | {name: frozenset(map(folded, asked[name])) for name in ("subject", "attribute") if name in asked}

@@ -72,7 +72,7 @@ class SessionClaim:
         self._connection: Connection | None = None
 
     def take(self) -> str | None:
-        """Take the lock, or see that it is still held. A server that does not answer gives it to nobody."""
+        """Take the lock, or see that it is still held. While the server does not answer, no process has it."""
         try:
             if self._connection is None:
                 self._connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -83,7 +83,7 @@ class SessionClaim:
                 self._connection.execute(text("SELECT 1"))
         except DBAPIError:
             self.release()
-            return "nobody while the memory database does not answer"
+            return "no process while the memory database does not answer"
         return None
 
     def release(self) -> None:

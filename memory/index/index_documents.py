@@ -8,23 +8,29 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from threadmark.memory.index.index import Entry, Tags, Vector, tags_of
+from threadmark.memory.model.assertion import ITEM
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical, load
 from threadmark.memory.recall.candidates import words_of
+from threadmark.memory.store.pending import published
 from threadmark.memory.store.statements import chunks, rows
 from threadmark.memory.store.tables import assertion, namespace
 from threadmark.memory.text.bm25 import CONTEXT_LENGTH, TEXT_LENGTH, weights
+from threadmark.memory.text.terms import folded
 from threadmark.memory.write.preparation import dense_text
 
 __all__ = ["IndexDocument", "index_documents", "page"]
 
 _NAMES = (
-    "number assertion_id tenant_id text kind subject_key attribute_key trust speaker thread_ref run_ref previous_id "
-    "hold known_to terms"
+    "number assertion_id tenant_id text kind subject subject_key attribute trust speaker thread_ref run_ref "
+    "previous_id hold known_to terms"
 )
-_QUERY = select(*(assertion.c[name] for name in _NAMES.split()), namespace.c.labels).join(
-    namespace, namespace.c.namespace_id == assertion.c.namespace_id
+_QUERY = (
+    select(*(assertion.c[name] for name in _NAMES.split()), namespace.c.labels)
+    .join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+    # Unpublished entries would take the places of entries that can be an answer.
+    .where(published(assertion))
 )
 
 
@@ -86,11 +92,18 @@ def _made(connection: Connection, found: Sequence[dict[str, Any]]) -> list[Index
     ]
 
 
+def _subject(row: dict[str, Any]) -> str | None:
+    """Folded: the index proposes every name that may be meant, and the database compares names exactly."""
+    if row["subject"] is None:
+        return None
+    return str(row["subject_key"]) if row["kind"] == ITEM else folded(row["subject"])
+
+
 def _tags(row: dict[str, Any]) -> Tags:
     labels = {
         "kind": row["kind"],
-        "subject": row["subject_key"],
-        "attribute": row["attribute_key"],
+        "subject": _subject(row),
+        "attribute": None if row["attribute"] is None else folded(row["attribute"]),
         "trust": row["trust"],
         "actor": row["speaker"],
         "thread_ref": row["thread_ref"],

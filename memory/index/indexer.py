@@ -35,7 +35,7 @@ class Indexer:
         self._embedder = embedder
         self._clock = clock
         self._woken = asyncio.Event()
-        #: Held by whoever changes the index, so that an entry read before an erasure is not put after it.
+        #: Held while the index changes, so that an entry read before an erasure is not put after it.
         self.busy = asyncio.Lock()
         #: Whether the background task has nothing to do and waits for a wake-up.
         self.is_resting = False

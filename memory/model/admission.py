@@ -9,7 +9,7 @@ from threadmark.memory.model.provenance import Trust
 
 __all__ = ["UNTRUSTED_TTL", "Hold", "Selector", "hold_for", "may_supersede"]
 
-#: How long an untrusted assertion lasts when nobody confirms it.
+#: How long an untrusted assertion lasts without confirmation.
 UNTRUSTED_TTL = timedelta(days=30)
 
 
@@ -17,8 +17,8 @@ class Hold(StrEnum):
     """Why an assertion is stored and not recalled."""
 
     NONE = ""
-    CONFLICT = "conflict"  #: it would have overruled somebody more trusted
-    TENANT_WIDE = "tenant_wide"  #: an untrusted word for everybody
+    CONFLICT = "conflict"  #: it would have overruled a more trusted source
+    TENANT_WIDE = "tenant_wide"  #: an untrusted statement for the whole tenant
     SOURCE = "source"  #: its source is quarantined
 
 

@@ -55,7 +55,7 @@ class Disposition(StrEnum):
 class Draft:
     """A statement to remember. `observed_at` is the moment's clock, `valid_from` defaults to it.
 
-    Raises Refused, naming the field, for what could not be given back as it came.
+    Raises Refused, naming the field, for what could not be returned as it came.
     """
 
     namespace: Namespace

@@ -5,7 +5,7 @@ from functools import partial
 from threadmark.memory.errors import Refused
 from threadmark.memory.model.assertion import Cardinality, Draft
 from threadmark.memory.store.database import Database
-from threadmark.memory.text.terms import folded
+from threadmark.memory.text.identity import identity_key
 from threadmark.memory.write.new_assertions import declared
 
 __all__ = ["Declarations"]
@@ -19,13 +19,13 @@ class Declarations:
         self._known: dict[tuple[str, str], Cardinality] = {}
 
     async def of(self, draft: Draft, tenant_id: str) -> Cardinality | None:
-        """The cardinality of the draft's attribute, declared by it if nobody did before; None without an attribute.
+        """The cardinality of the draft's attribute, which it declares if it is new; None without an attribute.
 
         Raises Refused for a draft that says otherwise than was declared.
         """
         if draft.attribute is None:
             return None
-        key = (tenant_id, folded(draft.attribute))
+        key = (tenant_id, identity_key(draft.attribute))
         if key not in self._known:
             self._known[key] = await self._database.write(
                 partial(declared, tenant_id=tenant_id, key=key[1], wanted=draft.cardinality)

@@ -12,6 +12,7 @@ from threadmark.memory.errors import FilterRefused, Refused
 from threadmark.memory.model.instants import parsed, to_us
 from threadmark.memory.model.provenance import Trust
 from threadmark.memory.model.values import check_label
+from threadmark.memory.text.identity import identity_key
 from threadmark.memory.text.terms import folded
 
 __all__ = ["FIELDS", "VALUE_COUNT_MAX", "Filter", "parse_filter"]
@@ -42,8 +43,8 @@ class Filter:
 
 FIELDS = frozenset(each.name for each in fields(Filter))
 _LABELS = frozenset({"kind", "subject", "attribute", "actor", "thread_ref", "run_ref"})
-#: Compared as they are stored: in one spelling.
-_FOLDED = frozenset({"subject", "attribute", "actor"})
+#: Compared as they are stored: names exactly, a speaker as people spell one when they search.
+_SPELLED = {"subject": identity_key, "attribute": identity_key, "actor": folded}
 
 
 def parse_filter(given: Mapping[str, Any] | None, path: str = "filter") -> Filter:
@@ -67,7 +68,7 @@ def _value(key: str, value: Any, path: str) -> Any:
     try:
         if key in _LABELS:
             labels = [check_label(each, path) for each in _several(value, path)]
-            return frozenset(map(folded, labels) if key in _FOLDED else labels)
+            return frozenset(map(_SPELLED[key], labels) if key in _SPELLED else labels)
         if key == "trust":
             return frozenset(_trust(each, path) for each in _several(value, path))
         if key == "confidence_min":

@@ -15,7 +15,7 @@ YEAR_MIN, YEAR_MAX = 1000, 9998
 def to_us(instant: datetime, path: str = "instant") -> int:
     """Epoch microseconds of an aware datetime.
 
-    Raises Refused for a naive one, and for the years at either end, which stand for "no idea" and not for an instant.
+    Raises Refused for a naive one, and for the years at either end, which mean "no idea" and not an instant.
     """
     if instant.tzinfo is None or instant.utcoffset() is None:
         raise Refused(path, "names no instant: it has no UTC offset")

@@ -24,7 +24,7 @@ class Trust(StrEnum):
 
     @property
     def is_untrusted(self) -> bool:
-        """Whether the text was written by somebody who is not a party to the conversation."""
+        """Whether the author of the text is not a party to the conversation."""
         return self in {Trust.TOOL, Trust.WEB}
 
 
@@ -72,7 +72,7 @@ class Origin:
 
     @property
     def key(self) -> str | None:
-        """The same for the same moment, told again; None when nothing names the moment.
+        """The same for every report of one moment; None when nothing names the moment.
 
         The actor and the clock do not name a moment: two statements of one actor are two moments.
         """

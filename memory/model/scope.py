@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from threadmark.memory.errors import Refused, ScopeRefused
 from threadmark.memory.model.values import canonical, check_label
+from threadmark.memory.text.identity import identity_labels
 
-__all__ = ["LABEL_COUNT_MAX", "Namespace", "Scope", "namespace_of"]
+__all__ = ["LABEL_COUNT_MAX", "Namespace", "Scope", "is_below", "namespace_key", "namespace_of"]
 
 LABEL_COUNT_MAX = 12
 Namespace = tuple[str, ...]
@@ -36,17 +37,27 @@ class Scope:
 
     def covers(self, tenant_id: str, namespace: Sequence[str]) -> bool:
         """Whether `namespace` of `tenant_id` is this scope's own or below it; boundaries are between labels."""
-        return tenant_id == self.tenant_id and tuple(namespace[: len(self.namespace)]) == self.namespace
+        return tenant_id == self.tenant_id and is_below(namespace, self.namespace)
 
     @property
     def key(self) -> str:
-        """The one text that stands for this scope where texts are compared for equality."""
-        return canonical([self.tenant_id, *self.namespace])
+        """The one text of this scope where texts are compared for equality."""
+        return canonical([self.tenant_id, *identity_labels(self.namespace)])
 
     def ancestors(self) -> Iterator["Scope"]:
         """Every scope that covers this one: the tenant's whole, down to itself."""
         for depth in range(len(self.namespace) + 1):
             yield Scope(tenant_id=self.tenant_id, namespace=self.namespace[:depth])
+
+
+def is_below(labels: Sequence[str], prefix: Sequence[str]) -> bool:
+    """Whether a namespace is `prefix` or lies below it."""
+    return identity_labels(labels[: len(prefix)]) == identity_labels(prefix)
+
+
+def namespace_key(labels: Sequence[str]) -> str:
+    """The one text by which a namespace, or a prefix of one, is found."""
+    return canonical(list(identity_labels(labels)))
 
 
 def namespace_of(labels: object, path: str = "namespace") -> Namespace:

@@ -4,7 +4,7 @@ Both intervals are half-open and `FAR_US` is their open end. A version is never 
 the versions it touches, and believes what is left of them (before it, after it) anew:
 
     believed   Oslo   [2020, …)                     Oslo   [2020, 2023)   believed again, shorter
-    heard      Bergen [2023, …)             →       Bergen [2023, …)
+    stated     Bergen [2023, …)             →       Bergen [2023, …)
 """
 
 from collections.abc import Iterable, Sequence
@@ -59,7 +59,7 @@ def place(held: Sequence[Version], valid_from: int, valid_to: int | None) -> Pla
     """Put a new version of a single-valued attribute among those believed now (`held`: no two overlap).
 
     Without an end of its own it lasts until the next change already known, so a statement that arrives late fills the
-    past and does not undo the present. With one it takes exactly its interval from whoever held it.
+    past and does not undo the present. With one it takes exactly its interval from the versions that held it.
     """
     later = [each.valid_from for each in held if each.valid_from > valid_from]
     end = min(later, default=FAR_US) if valid_to is None else valid_to

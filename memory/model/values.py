@@ -17,7 +17,6 @@ __all__ = [
     "check_text",
     "is_blank",
     "load",
-    "spellings",
 ]
 
 TEXT_LENGTH_MAX = 32_768
@@ -49,11 +48,6 @@ def check_label(label: object, path: str) -> str:
     if any(unicodedata.category(sign) == "Cc" for sign in text):
         raise Refused(path, "holds a control character")
     return text
-
-
-def spellings(text: str) -> frozenset[str]:
-    """The code points that spell the same name: composed and decomposed (NFC, NFD), and as it was given."""
-    return frozenset({text, *(unicodedata.normalize(form, text) for form in ("NFC", "NFD"))})
 
 
 def check_code_points(text: str, path: str) -> None:

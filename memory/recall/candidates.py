@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, exists, select
 
-from threadmark.memory.model.scope import Namespace, Scope
-from threadmark.memory.model.values import canonical, load
+from threadmark.memory.model.scope import Namespace, Scope, namespace_key
+from threadmark.memory.model.values import load
 from threadmark.memory.recall.post_filter import Held
 from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.pending import published
 from threadmark.memory.store.spaces import Space, live
 from threadmark.memory.store.statements import chunks, known_namespaces
 from threadmark.memory.store.tables import assertion, namespace, namespace_prefix
@@ -19,7 +20,7 @@ __all__ = ["TAIL_COUNT_MAX", "Ground", "Unindexed", "ground", "newest", "propose
 TAIL_COUNT_MAX = 2_000
 _COLUMNS = [assertion.c[name] for name in Held._fields]
 # Built once: spelling a statement takes as long as running it.
-_MINE = select(*_COLUMNS).where(assertion.c.tenant_id == bindparam("tenant_id"))
+_MINE = select(*_COLUMNS).where(assertion.c.tenant_id == bindparam("tenant_id"), published(assertion))
 _BY_NUMBER = _MINE.where(assertion.c.number.in_(bindparam("keys", expanding=True)))
 _BY_ID = _MINE.where(assertion.c.assertion_id.in_(bindparam("keys", expanding=True)))
 _AFTER = _MINE.where(assertion.c.previous_id.in_(bindparam("keys", expanding=True)))
@@ -89,7 +90,7 @@ def words_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]
 
 
 def _namespaces(connection: Connection, scope: Scope) -> dict[int, Namespace]:
-    place = {"tenant_id": scope.tenant_id, "prefix": canonical(list(scope.namespace))}
+    place = {"tenant_id": scope.tenant_id, "prefix": namespace_key(scope.namespace)}
     return {number: tuple(load(labels)) for number, labels in connection.execute(_NAMESPACES, place)}
 
 
@@ -99,6 +100,7 @@ def _with_words(connection: Connection, scope: Scope, condition: Any) -> list[Un
         .where(
             assertion.c.tenant_id == scope.tenant_id,
             assertion.c.namespace_id.in_(known_namespaces(scope)),
+            published(assertion),
             condition,
         )
         .order_by(assertion.c.number.desc())

@@ -58,7 +58,7 @@ class Question:
     filter: Filter = field(default_factory=Filter)
     count_max: int = 10
     token_count_max: int | None = None
-    thread_ref: str | None = None  #: who asks; kept in the log of recalls
+    thread_ref: str | None = None  #: of the caller; kept in the log of recalls
     run_ref: str | None = None
 
     def __post_init__(self) -> None:

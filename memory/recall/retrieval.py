@@ -1,6 +1,5 @@
 """How a question is answered: the index proposes, the database disposes, the recipe ranks."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -161,9 +160,7 @@ class Answering:
         fresh = {each.row.number: (each.own, each.both) for each in tail if each.row.number not in found.arms["text"]}
         indexed = [found.rows[each] for each in found.arms["text"] if each in found.rows]
         words = await self._words(indexed)
-        scored_arms = await asyncio.get_running_loop().run_in_executor(
-            QUESTIONS, partial(scores, asked, fresh, words, found.arms)
-        )
+        scored_arms = await QUESTIONS.run(partial(scores, asked, fresh, words, found.arms))
         for arm, scored in scored_arms.items():
             found.arms[arm].update(scored)
         found.rows.update((each.row.number, each.row) for each in tail)

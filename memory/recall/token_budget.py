@@ -8,7 +8,7 @@ BYTES_PER_TOKEN = 4
 
 
 def estimated_tokens(text: str) -> int:
-    """About how many tokens a text is, erring on the high side; for those who give no exact counter."""
+    """About how many tokens a text is, erring on the high side; for callers without an exact counter."""
     return -(-len(text.encode()) // BYTES_PER_TOKEN) + 1
 
 

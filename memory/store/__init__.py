@@ -1,1 +1,1 @@
-"""The memory database: tables, statements, rows as values, vector spaces, the outbox, export and import."""
+"""The memory database: tables, statements, rows as values, vector spaces, the outbox, imports under way, receipts."""

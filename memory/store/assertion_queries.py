@@ -3,34 +3,50 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, literal, select, union_all
+from sqlalchemy import Connection, and_, bindparam, func, literal, select, union_all
 
 from threadmark.memory.errors import UnknownAssertion
 from threadmark.memory.model.assertion import ITEM, Assertion, Which
 from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.instants import FAR_US, to_us
 from threadmark.memory.model.provenance import Evidence
-from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.scope import Scope, is_below, namespace_key
 from threadmark.memory.model.values import canonical
+from threadmark.memory.store.pending import published
 from threadmark.memory.store.rows import assertion_of, evidence_of
 from threadmark.memory.store.statements import chunks, known_namespaces, rows
 from threadmark.memory.store.tables import assertion, evidence, namespace, succession
-from threadmark.memory.text.terms import folded
-from threadmark.memory.versions import SUPERSEDES
+from threadmark.memory.text.identity import identity_key
+from threadmark.memory.versions import PARTED, SUPERSEDES
 
 __all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline"]
 
-_JOINED = select(assertion, namespace.c.labels).join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+# Labels as they were sent with the row, though others may have spelled the same namespace otherwise.
+_LABELS = func.coalesce(assertion.c.spelled_labels, namespace.c.labels).label("labels")
+_JOINED = (
+    select(assertion, _LABELS)
+    .join(namespace, namespace.c.namespace_id == assertion.c.namespace_id)
+    .where(published(assertion))
+)
 _BY_IDS = _JOINED.where(
     assertion.c.tenant_id == bindparam("tenant_id"), assertion.c.assertion_id.in_(bindparam("ids", expanding=True))
 )
-_EVIDENCE = select(evidence).where(evidence.c.root_id.in_(bindparam("ids", expanding=True))).order_by(evidence.c.number)
+_EVIDENCE = (
+    select(evidence)
+    .where(evidence.c.root_id.in_(bindparam("ids", expanding=True)), published(evidence))
+    .order_by(evidence.c.number)
+)
 _PAIRS = select(succession.c.older_id, succession.c.newer_id).where(
-    succession.c.kind == literal(SUPERSEDES, literal_execute=True)
+    succession.c.kind == literal(SUPERSEDES, literal_execute=True), published(succession)
 )
 _SUCCESSIONS = union_all(
     _PAIRS.where(succession.c.older_id.in_(bindparam("ids", expanding=True))),
     _PAIRS.where(succession.c.newer_id.in_(bindparam("ids", expanding=True))),
+)
+_LINKS = select(succession.c.older_id, succession.c.newer_id, succession.c.kind)
+_CHAIN = union_all(
+    _LINKS.where(succession.c.older_id.in_(bindparam("ids", expanding=True))),
+    _LINKS.where(succession.c.newer_id.in_(bindparam("ids", expanding=True))),
 )
 #: A key's current version is among its newest.
 ITEM_VERSION_COUNT_MAX = 3
@@ -59,15 +75,29 @@ def history(connection: Connection, scope: Scope, assertion_id: str) -> list[Ass
     root_id = connection.scalar(select(assertion.c.root_id).where(assertion.c.assertion_id == assertion_id))
     same = assertion.c.root_id == root_id
     if known.subject is not None and known.attribute is not None:
-        return timeline(
-            connection,
-            Scope(tenant_id=scope.tenant_id, namespace=known.namespace),
-            known.subject,
-            known.attribute,
-            exact=True,
-        )
+        place = Scope(tenant_id=scope.tenant_id, namespace=known.namespace)
+        own = timeline(connection, place, known.subject, known.attribute, exact=True)
+        others = _succeeding(connection, own)
+        return sorted([*own, *others], key=lambda each: (each.known_from, each.valid_from)) if others else own
     found = rows(connection, _JOINED.where(same).order_by(assertion.c.known_from, assertion.c.number))
     return dressed(connection, found)
+
+
+def _succeeding(connection: Connection, own: Sequence[Assertion]) -> list[Assertion]:
+    """Versions under other names that came before or after these while names were compared folded."""
+    tenant_id, seen = own[0].tenant_id, {each.assertion_id for each in own}
+    found: dict[str, Assertion] = {}
+    front = [*seen]
+    while front:
+        pairs: set[tuple[str, str, str]] = set()
+        for part in chunks(front):
+            pairs.update(map(tuple, connection.execute(_CHAIN, {"ids": part})))
+        parted = {pair[:2] for pair in pairs if pair[2] == PARTED}
+        near = {each for pair in pairs if pair[:2] not in parted for each in pair[:2]}
+        front = sorted(near - seen)
+        seen |= near
+        found |= by_ids(connection, tenant_id, front)
+    return list(found.values())
 
 
 def timeline(
@@ -77,11 +107,11 @@ def timeline(
     query = _JOINED.where(
         assertion.c.tenant_id == scope.tenant_id,
         assertion.c.namespace_id.in_(known_namespaces(scope)),
-        assertion.c.subject_key == folded(subject),
-        assertion.c.attribute_key == folded(attribute),
+        assertion.c.subject_key == identity_key(subject),
+        assertion.c.attribute_key == identity_key(attribute),
     ).order_by(assertion.c.known_from, assertion.c.valid_from, assertion.c.number)
     found = dressed(connection, rows(connection, query))
-    return [each for each in found if not exact or each.namespace == scope.namespace]
+    return [each for each in found if not exact or is_below(scope.namespace, each.namespace)]
 
 
 def held_at(
@@ -91,8 +121,8 @@ def held_at(
     query = _JOINED.where(
         assertion.c.tenant_id == scope.tenant_id,
         assertion.c.namespace_id.in_(known_namespaces(scope)),
-        assertion.c.subject_key == folded(subject),
-        assertion.c.attribute_key == folded(attribute),
+        assertion.c.subject_key == identity_key(subject),
+        assertion.c.attribute_key == identity_key(attribute),
         assertion.c.hold == "",
         assertion.c.valid_from <= valid_us,
         assertion.c.valid_to > valid_us,
@@ -107,8 +137,8 @@ def item_versions(connection: Connection, scope: Scope, key: str) -> list[Assert
     query = (
         _JOINED.where(
             assertion.c.tenant_id == scope.tenant_id,
-            namespace.c.labels == canonical(list(scope.namespace)),
-            assertion.c.subject_key == canonical(key),
+            namespace.c.labels == namespace_key(scope.namespace),
+            assertion.c.subject_key == canonical(identity_key(key)),
             assertion.c.kind == ITEM,
         )
         .order_by(assertion.c.number.desc())

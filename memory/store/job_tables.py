@@ -5,12 +5,24 @@ Every table stands in `INVENTORY`, which erasure and export go by: one that is m
 
 from enum import StrEnum
 
-from sqlalchemy import Column, Index, Text, UniqueConstraint
+from sqlalchemy import Column, Index, Text, UniqueConstraint, text
 from sqlmodel import Field
 
-from threadmark.memory.store.tables import BIG, METADATA, Row, big, long_text, number_column, table
+from threadmark.memory.store.import_tables import ImportRow, StagedLineRow
+from threadmark.memory.store.tables import (
+    BIG,
+    METADATA,
+    Row,
+    big,
+    by_import,
+    import_number,
+    long_text,
+    number_column,
+    partial,
+    table,
+)
 
-__all__ = ["INVENTORY", "METADATA", "Keeps", "erasure", "outbox", "recall_log", "space", "tombstone"]
+__all__ = ["INVENTORY", "METADATA", "Keeps", "erasure", "outbox", "recall_log", "receipt", "space", "tombstone"]
 
 
 class OutboxRow(Row, table=True):
@@ -51,6 +63,7 @@ class RecallRow(Row, table=True):
         UniqueConstraint("recall_id"),
         Index("memory_recall_by_run", "tenant_id", "run_ref"),
         Index("memory_recall_by_time", "asked_at"),
+        by_import("memory_recall"),
     )
     number: int = number_column()
     recall_id: str = long_text()
@@ -63,6 +76,7 @@ class RecallRow(Row, table=True):
     answers: str = long_text()
     withheld: str = long_text()
     recipe: str
+    import_number: int | None = import_number()
 
 
 class TombstoneRow(Row, table=True):
@@ -92,6 +106,29 @@ class ErasureRow(Row, table=True):
     done_at: int | None = Field(default=None, sa_column=Column(BIG))
 
 
+class ReceiptRow(Row, table=True):
+    """What a change answered to its idempotency key, written in the transaction of the change.
+
+    `words_of` is the assertion whose words the answer repeats: it goes when they do. Other answers are ids and counts.
+    """
+
+    __tablename__ = "memory_receipt"
+    __table_args__ = (
+        # The database's own word on "one change for one key".
+        UniqueConstraint("tenant_id", "key_digest"),
+        Index("memory_receipt_by_expiry", "expires_at"),
+        partial("memory_receipt_by_words", "words_of", where=text("words_of IS NOT NULL")),
+    )
+    number: int = number_column()
+    tenant_id: str = long_text()
+    key_digest: str
+    request_digest: str
+    answer: str = long_text()
+    words_of: str | None = None
+    created_at: int = big()
+    expires_at: int = big()
+
+
 class Keeps(StrEnum):
     """What a table keeps of a person: what erasure removes is what export gives."""
 
@@ -103,6 +140,7 @@ class Keeps(StrEnum):
 erasure = table(ErasureRow)
 outbox = table(OutboxRow)
 recall_log = table(RecallRow)
+receipt = table(ReceiptRow)
 space = table(SpaceRow)
 tombstone = table(TombstoneRow)
 
@@ -120,4 +158,7 @@ INVENTORY: dict[str, Keeps] = {
     "memory_space": Keeps.NOTHING,
     "memory_tombstone": Keeps.NOTHING,
     "memory_erasure": Keeps.NOTHING,
+    "memory_receipt": Keeps.DERIVED,
+    ImportRow.__tablename__: Keeps.NOTHING,
+    StagedLineRow.__tablename__: Keeps.DERIVED,
 }

@@ -6,10 +6,12 @@ from typing import Any
 from threadmark.memory.model.assertion import Assertion, Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US, from_us, to_us, until
 from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust
+from threadmark.memory.model.scope import Namespace
 from threadmark.memory.model.values import canonical, load
+from threadmark.memory.text.identity import identity_key, identity_labels
 from threadmark.memory.write.preparation import Prepared
 
-__all__ = ["assertion_of", "evidence_of", "evidence_row", "origin_columns", "version_row"]
+__all__ = ["assertion_of", "evidence_of", "evidence_row", "origin_columns", "spelled_labels", "version_row"]
 
 
 def version_row(item: Prepared, assertion_id: str, number: int, cardinality: Cardinality | None) -> dict[str, Any]:
@@ -20,6 +22,7 @@ def version_row(item: Prepared, assertion_id: str, number: int, cardinality: Car
         "root_id": assertion_id,
         "tenant_id": item.tenant_id,
         "namespace_id": number,
+        "spelled_labels": spelled_labels(draft.namespace),
         "text": canonical(draft.text),
         "kind": draft.kind,
         "subject": draft.subject,
@@ -43,6 +46,7 @@ def version_row(item: Prepared, assertion_id: str, number: int, cardinality: Car
         "reason": None,
         "digest": item.digest,
         "speaker": item.speaker,
+        "said_by": item.said_by,
         "thread_ref": draft.origin.thread_ref,
         "run_ref": draft.origin.run_ref,
         "session": None,
@@ -71,6 +75,11 @@ def evidence_row(item: Prepared, root_id: str, number: int, role: Role, at: int)
     }
 
 
+def spelled_labels(labels: Namespace) -> str | None:
+    """Its namespace's labels as they were sent, for a row; None where they are spelled as they are compared."""
+    return None if identity_labels(labels) == labels else canonical(list(labels))
+
+
 def origin_columns(origin: Origin) -> dict[str, Any]:
     """The columns of an origin."""
     return {
@@ -79,6 +88,7 @@ def origin_columns(origin: Origin) -> dict[str, Any]:
         "seq": origin.seq,
         "message_ref": origin.message_ref,
         "actor": origin.actor,
+        "actor_key": None if origin.actor is None else identity_key(origin.actor),
         "origin_at": None if origin.at is None else to_us(origin.at, "source.at"),
         "content_hash": origin.content_hash,
         "char_from": origin.char_from,

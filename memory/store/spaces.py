@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from threadmark.memory.store.job_tables import space
-from threadmark.memory.store.tables import assertion
 
 __all__ = ["Space", "SpaceStatus", "advance", "begin", "forget", "live", "swap"]
 
@@ -72,8 +71,3 @@ def swap(connection: Connection, name: str) -> list[str]:
 def forget(connection: Connection, name: str) -> None:
     """Strike a space off."""
     connection.execute(delete(space).where(space.c.name == name))
-
-
-def last_number(connection: Connection) -> int:
-    """The number of the newest assertion; 0 when there is none."""
-    return int(connection.scalar(select(func.max(assertion.c.number))) or 0)

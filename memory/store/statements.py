@@ -9,9 +9,9 @@ from sqlalchemy import Connection, bindparam, insert, literal, select, update
 from threadmark.memory.model.assertion import Disposition, Verdict
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.provenance import Role, Trust
-from threadmark.memory.model.scope import Namespace, Scope
-from threadmark.memory.model.values import canonical
+from threadmark.memory.model.scope import Namespace, Scope, namespace_key
 from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.pending import make_moment_free, published
 from threadmark.memory.store.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
 from threadmark.memory.write.preparation import Prepared
 
@@ -20,8 +20,10 @@ __all__ = [
     "IS_KNOWN",
     "add_evidence",
     "chunks",
+    "earlier_verdict",
     "enqueue",
     "insert_version",
+    "is_recorded",
     "known_namespaces",
     "lock_attribute",
     "namespace_id",
@@ -29,8 +31,6 @@ __all__ = [
     "rows",
     "strengthened",
     "succeed",
-    "told_before",
-    "was_told",
 ]
 
 ID_COUNT_MAX = 500
@@ -44,19 +44,20 @@ IS_HELD = IS_KNOWN & (assertion.c.hold == literal("", literal_execute=True))
 _NAMESPACE = select(namespace.c.namespace_id).where(
     namespace.c.tenant_id == bindparam("tenant_id"), namespace.c.labels == bindparam("labels")
 )
-_TOLD = (
-    select(evidence.c.root_id)
+_RECORDED = (
+    select(evidence.c.root_id, evidence.c.number, evidence.c.import_number)
     .where(
         evidence.c.namespace_id == bindparam("namespace_id"),
         evidence.c.origin_key == bindparam("origin_key"),
         evidence.c.digest == bindparam("digest"),
         evidence.c.role.in_([Role.SUPPORTS, Role.CORRECTS]),
     )
-    .limit(1)
+    # The first record of the moment, and not what an import has as a further source of the same words.
+    .order_by(evidence.c.once.desc(), evidence.c.number)
 )
 _LATEST = (
     select(assertion)
-    .where(assertion.c.root_id == bindparam("root_id"))
+    .where(assertion.c.root_id == bindparam("root_id"), published(assertion))
     .order_by(assertion.c.known_to.desc(), assertion.c.number.desc())
     .limit(1)
     .with_for_update()
@@ -74,13 +75,13 @@ def namespace_ids(connection: Connection, tenant_id: str, wanted: Iterable[Names
 
 def namespace_id(connection: Connection, tenant_id: str, labels: Namespace) -> int:
     """The number of a namespace, given one if it is new."""
-    spelled = canonical(list(labels))
+    spelled = namespace_key(labels)
     found = connection.scalar(_NAMESPACE, {"tenant_id": tenant_id, "labels": spelled})
     if found is not None:
         return int(found)
     made = insert(namespace).values(tenant_id=tenant_id, labels=spelled).returning(namespace.c.namespace_id)
     number = int(connection.execute(made).scalar_one())
-    prefixes = [canonical(list(labels[:depth])) for depth in range(len(labels) + 1)]
+    prefixes = [namespace_key(labels[:depth]) for depth in range(len(labels) + 1)]
     connection.execute(
         insert(namespace_prefix),
         [{"tenant_id": tenant_id, "prefix": prefix, "namespace_id": number} for prefix in prefixes],
@@ -92,7 +93,7 @@ def known_namespaces(scope: Scope) -> Any:
     """The numbers of the namespaces in a scope, as a subquery."""
     return select(namespace_prefix.c.namespace_id).where(
         namespace_prefix.c.tenant_id == scope.tenant_id,
-        namespace_prefix.c.prefix == canonical(list(scope.namespace)),
+        namespace_prefix.c.prefix == namespace_key(scope.namespace),
     )
 
 
@@ -148,7 +149,7 @@ def succeed(connection: Connection, tenant_id: str, at: int, pairs: Iterable[tup
 
 
 def add_evidence(connection: Connection, sources: Sequence[Mapping[str, Any]], *, once: bool = True) -> None:
-    """Append sources. The rows lack only their ids. `once=False`: the moment is told again, of a statement that
+    """Append sources. The rows lack only their ids. `once=False`: the moment is recorded again, of a statement that
     ended.
     """
     if sources:
@@ -176,17 +177,17 @@ def strengthened(connection: Connection, row: dict[str, Any], item: Prepared) ->
         enqueue(connection, row["tenant_id"], [(row["number"], row["namespace_id"])])
 
 
-def was_told(connection: Connection, number: int, item: Prepared) -> bool:
+def is_recorded(connection: Connection, number: int, item: Prepared) -> bool:
     """Whether this moment has made this statement before."""
-    return item.origin_key is not None and connection.scalar(_TOLD, _told(number, item)) is not None
+    return item.origin_key is not None and _root_recorded(connection, number, item) is not None
 
 
-def told_before(connection: Connection, number: int, item: Prepared) -> Verdict | None:
-    """What a job that runs again is told: what became of this moment's statement the first time.
+def earlier_verdict(connection: Connection, number: int, item: Prepared) -> Verdict | None:
+    """The verdict for a job that runs again: what became of this moment's statement the first time.
 
-    None where it has expired meanwhile: then it is said anew.
+    None where it has expired meanwhile: then it counts as new.
     """
-    root_id = connection.scalar(_TOLD, _told(number, item))
+    root_id = _root_recorded(connection, number, item)
     if root_id is None or not (found := rows(connection, _LATEST, {"root_id": root_id})):
         return None
     latest = found[0]
@@ -198,8 +199,11 @@ def told_before(connection: Connection, number: int, item: Prepared) -> Verdict 
     return Verdict(assertion_id=latest["assertion_id"], disposition=disposition, hold=latest["hold"])
 
 
-def _told(number: int, item: Prepared) -> dict[str, Any]:
-    return {"namespace_id": number, "origin_key": item.origin_key, "digest": item.digest}
+def _root_recorded(connection: Connection, number: int, item: Prepared) -> str | None:
+    moment = {"namespace_id": number, "origin_key": item.origin_key, "digest": item.digest}
+    found = connection.execute(_RECORDED, moment).all()
+    free = make_moment_free(connection, [(row.number, row.import_number) for row in found])
+    return next((str(row.root_id) for row in found if row.number not in free), None)
 
 
 def rows(connection: Connection, query: Any, values: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:

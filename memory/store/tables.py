@@ -32,7 +32,9 @@ __all__ = [
     "attribute",
     "attribute_lock",
     "big",
+    "by_import",
     "evidence",
+    "import_number",
     "long_text",
     "namespace",
     "namespace_prefix",
@@ -63,6 +65,15 @@ def long_text() -> Any:
     return Field(sa_column=Column(Text, nullable=False))
 
 
+def import_number() -> Any:
+    """The import that staged a row; readers do not see the row until the import is published (see `pending`)."""
+    return Field(default=None, sa_column=Column(BIG))
+
+
+def by_import(name: str) -> Index:
+    return partial(f"{name}_by_import", "import_number", "number", where=text("import_number IS NOT NULL"))
+
+
 def table(row: type[SQLModel]) -> Table:
     """The Core table of a row class."""
     return cast(Table, getattr(row, "__table__"))  # noqa: B009 - mypy knows no such attribute
@@ -75,7 +86,7 @@ class Row(SQLModel):
 
 
 class NamespaceRow(Row, table=True):
-    """A namespace that was ever written to; `labels` is its canonical JSON."""
+    """A namespace that was ever written to; `labels` is its canonical JSON, in the spelling that is compared."""
 
     __tablename__ = "memory_namespace"
     __table_args__ = (UniqueConstraint("tenant_id", "labels"), {"sqlite_autoincrement": True})
@@ -144,6 +155,7 @@ class AssertionRow(Row, table=True):
             where=text(f"{_OPEN} AND (cardinality IS NULL OR cardinality <> 'one')"),
             unique=True,
         ),
+        partial("memory_assertion_known", "namespace_id", "digest", where=text(f"known_to = {FAR_US}")),
         Index("memory_assertion_by_attribute", "namespace_id", "subject_key", "attribute_key", "known_to"),
         Index("memory_assertion_by_namespace", "namespace_id", "number"),
         Index("memory_assertion_by_root", "root_id"),
@@ -152,6 +164,7 @@ class AssertionRow(Row, table=True):
             "memory_assertion_by_thread", "namespace_id", "thread_ref", "number", where=text("thread_ref IS NOT NULL")
         ),
         partial("memory_assertion_expiring", "expires_at", where=text(f"expires_at < {FAR_US}")),
+        by_import("memory_assertion"),
         {"sqlite_autoincrement": True},
     )
     number: int = number_column()
@@ -182,12 +195,17 @@ class AssertionRow(Row, table=True):
     reason: str | None = None
     digest: str
     speaker: str | None = None
+    #: Whom a raw turn names as its speaker in its words.
+    said_by: str | None = None
+    #: The labels of the namespace as they were sent, where that is not how they are compared.
+    spelled_labels: str | None = Field(default=None, sa_column=Column(Text))
     thread_ref: str | None = None
     run_ref: str | None = None
     session: str | None = None
     previous_id: str | None = None
     says_when: bool
     terms: str = long_text()
+    import_number: int | None = import_number()
 
 
 class EvidenceRow(Row, table=True):
@@ -201,11 +219,12 @@ class EvidenceRow(Row, table=True):
         Index("memory_evidence_by_thread", "tenant_id", "thread_ref"),
         Index("memory_evidence_by_run", "tenant_id", "run_ref"),
         Index("memory_evidence_by_message", "tenant_id", "message_ref"),
-        Index("memory_evidence_by_actor", "tenant_id", "actor"),
+        Index("memory_evidence_by_actor_key", "tenant_id", "actor_key"),
         # A job that runs twice tells its moment once.
         partial(
             "memory_evidence_once", "namespace_id", "origin_key", "digest", "role", where=text("once = 1"), unique=True
         ),
+        by_import("memory_evidence"),
         {"sqlite_autoincrement": True},
     )
     number: int = number_column()
@@ -227,11 +246,13 @@ class EvidenceRow(Row, table=True):
     seq: int | None = Field(default=None, sa_column=Column(BIG))
     message_ref: str | None = None
     actor: str | None = None
+    actor_key: str | None = None
     origin_at: int | None = Field(default=None, sa_column=Column(BIG))
     content_hash: str | None = None
     char_from: int | None = Field(default=None, sa_column=Column(BIG))
     char_to: int | None = Field(default=None, sa_column=Column(BIG))
     quote: str | None = Field(default=None, sa_column=Column(Text))
+    import_number: int | None = import_number()
 
 
 class SuccessionRow(Row, table=True):
@@ -241,6 +262,7 @@ class SuccessionRow(Row, table=True):
     __table_args__ = (
         Index("memory_succession_by_newer", "newer_id"),
         Index("memory_succession_by_older", "older_id"),
+        by_import("memory_succession"),
     )
     number: int = number_column()
     tenant_id: str = long_text()
@@ -248,6 +270,7 @@ class SuccessionRow(Row, table=True):
     newer_id: str = long_text()
     kind: str
     at: int = big()
+    import_number: int | None = import_number()
 
 
 class QuarantineRow(Row, table=True):

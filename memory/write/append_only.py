@@ -1,4 +1,4 @@
-"""Remembering statements that end nobody's belief: texts, turns, events, one of many values. Many in few statements.
+"""Remembering statements that end no other belief: texts, turns, events, one of many values. Many in few queries.
 
 What is looked up for one draft is looked up for all of them at once, and what is new is inserted at once: a turn costs
 less than its commit.
@@ -14,15 +14,16 @@ from threadmark.memory.model.admission import hold_for
 from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
 from threadmark.memory.model.provenance import Role
 from threadmark.memory.store.job_tables import outbox
+from threadmark.memory.store.pending import make_moment_free, without_pending
 from threadmark.memory.store.rows import evidence_row, version_row
 from threadmark.memory.store.statements import (
     IS_KNOWN,
     add_evidence,
     chunks,
+    earlier_verdict,
     namespace_ids,
     rows,
     strengthened,
-    told_before,
 )
 from threadmark.memory.store.tables import assertion, evidence
 from threadmark.memory.versions import has_expired, make_way, widened
@@ -34,7 +35,9 @@ __all__ = ["remember_plain"]
 
 Row = dict[str, Any]
 Key = tuple[int, str, bool]
-_TOLD = select(evidence.c.namespace_id, evidence.c.origin_key, evidence.c.digest).where(
+_RECORDED = select(
+    evidence.c.namespace_id, evidence.c.origin_key, evidence.c.digest, evidence.c.number, evidence.c.import_number
+).where(
     evidence.c.namespace_id.in_(bindparam("namespaces", expanding=True)),
     evidence.c.origin_key.in_(bindparam("keys", expanding=True)),
 )
@@ -68,7 +71,7 @@ class _Run:
         self._connection = connection
         self._numbers = namespace_ids(connection, items[0].tenant_id, (item.draft.namespace for item in items))
         self._selectors = held_selectors(connection, items[0].tenant_id)
-        self._told = self._all_told(items)
+        self._recorded = self._all_recorded(items)
         self._held = self._all_held(items)
         self._conversations = Conversations(connection)
         self._versions: list[Row] = []
@@ -77,12 +80,12 @@ class _Run:
     def remember(self, item: Prepared, cardinality: Cardinality | None) -> Verdict:
         """Decide about one draft; what it adds is inserted by `finish`."""
         number = self._numbers[item.draft.namespace]
-        told = (number, item.origin_key, item.digest)
-        if is_told := item.origin_key is not None and told in self._told:
+        moment = (number, item.origin_key, item.digest)
+        if is_repeated := item.origin_key is not None and moment in self._recorded:
             self._settle()
-            if (verdict := told_before(self._connection, number, item)) is not None:
+            if (verdict := earlier_verdict(self._connection, number, item)) is not None:
                 return verdict
-        self._told.add(told)
+        self._recorded.add(moment)
         source_held = is_named(self._selectors, item.draft.origin)
         hold = hold_for(item.draft.trust, item.draft.namespace, (), source_held=source_held)
         key = (number, item.digest, bool(hold))
@@ -97,8 +100,8 @@ class _Run:
             make_way(self._connection, [held], row["assertion_id"], row["known_from"])
         self._held[key] = row
         self._versions.append(row)
-        if held is None or not is_told:
-            self._add_source(item, row, once=not is_told)
+        if held is None or not is_repeated:
+            self._add_source(item, row, once=not is_repeated)
         disposition = Disposition.QUARANTINED if hold else Disposition.ADDED
         return Verdict(assertion_id=row["assertion_id"], disposition=disposition, hold=hold)
 
@@ -139,25 +142,27 @@ class _Run:
         else:
             add_evidence(self._connection, [source], once=False)
 
-    def _all_told(self, items: Sequence[Prepared]) -> set[tuple[int, str | None, str]]:
+    def _all_recorded(self, items: Sequence[Prepared]) -> set[tuple[int, str | None, str]]:
         keys = sorted({item.origin_key for item in items if item.origin_key is not None})
         found: set[tuple[int, str | None, str]] = set()
         for part in chunks(keys):
             values = {"namespaces": [*self._numbers.values()], "keys": part}
-            found.update(map(tuple, self._connection.execute(_TOLD, values)))
+            sources = self._connection.execute(_RECORDED, values).all()
+            free = make_moment_free(self._connection, [(row.number, row.import_number) for row in sources])
+            found.update(tuple(row[:3]) for row in sources if row.number not in free)
         return found
 
     def _all_held(self, items: Sequence[Prepared]) -> dict[Key, Row]:
         found: dict[Key, Row] = {}
         for part in chunks(sorted({item.digest for item in items})):
             values = {"namespaces": [*self._numbers.values()], "keys": part}
-            for row in rows(self._connection, _HELD, values):
+            for row in without_pending(self._connection, rows(self._connection, _HELD, values)):
                 found.setdefault((row["namespace_id"], row["digest"], bool(row["hold"])), row)
         return found
 
 
 def _is_new(row: Row) -> bool:
-    """Whether this transaction has it in hand and has not inserted it: nobody believed it before."""
+    """Whether this transaction has it in hand and has not inserted it: it was not believed before."""
     return "number" not in row
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, select
 
+from threadmark.memory.store.pending import published
 from threadmark.memory.store.tables import assertion
 
 __all__ = ["SITTING_GAP", "Conversations"]
@@ -21,6 +22,7 @@ _LAST = (
         assertion.c.kind == bindparam("kind"),
         # Later versions of an old statement are not turns of the conversation.
         assertion.c.assertion_id == assertion.c.root_id,
+        published(assertion),
     )
     .order_by(assertion.c.number.desc())
     .limit(1)

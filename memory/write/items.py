@@ -16,6 +16,7 @@ from threadmark.memory.model.scope import Namespace, Scope
 from threadmark.memory.model.values import canonical, check_json, check_label
 from threadmark.memory.recall.question import Question
 from threadmark.memory.recollection import Recollection
+from threadmark.memory.text.identity import identity_labels
 from threadmark.memory.write.item_filter import matches
 
 __all__ = ["Item", "Items"]
@@ -121,9 +122,13 @@ class Items:
     ) -> list[Namespace]:
         """The namespaces that hold documents, cut to `depth_max` labels, in order."""
         found = await self._all(Scope(tenant_id=tenant_id, namespace=prefix), now)
-        ending = {each.namespace for each in found if each.namespace[len(each.namespace) - len(suffix) :] == suffix}
-        cut = sorted({each if depth_max is None else each[:depth_max] for each in ending})
-        return cut[offset : offset + count_max]
+        # As the newest document spells it, where several spell one namespace.
+        cut: dict[Namespace, Namespace] = {}
+        for each in found:
+            if _ends_with(each.namespace, suffix):
+                labels = each.namespace if depth_max is None else each.namespace[:depth_max]
+                cut.setdefault(identity_labels(labels), labels)
+        return [cut[each] for each in sorted(cut)][offset : offset + count_max]
 
     async def _held(self, scope: Scope, key: str, now: datetime) -> Assertion | None:
         check_label(key, "key")
@@ -146,6 +151,10 @@ class Items:
         question = Question(text=query, scope=scope, asked_at=now, filter=_ONLY_ITEMS, count_max=200)
         answers = await self._memory.recall(question)
         return [_item(each.assertion, each.score) for each in answers.answers]
+
+
+def _ends_with(labels: Namespace, suffix: Namespace) -> bool:
+    return identity_labels(labels[max(0, len(labels) - len(suffix)) :]) == identity_labels(suffix)
 
 
 def _has_expired(held: Assertion, now: datetime) -> bool:

@@ -14,19 +14,19 @@ from threadmark.memory.model.timeline import cover, place
 from threadmark.memory.store.rows import evidence_row, version_row
 from threadmark.memory.store.statements import (
     add_evidence,
+    earlier_verdict,
     insert_version,
+    is_recorded,
     lock_attribute,
     namespace_id,
     strengthened,
-    told_before,
-    was_told,
 )
 from threadmark.memory.store.tables import attribute
 from threadmark.memory.versions import carry_on, has_expired, held_versions, make_way, version_of
 from threadmark.memory.write.append_only import remember_plain
 from threadmark.memory.write.conversation import Conversations
 from threadmark.memory.write.preparation import Prepared
-from threadmark.memory.write.quarantine import held_selectors, is_named
+from threadmark.memory.write.quarantine import held_selectors, is_named, queue_behind_holds
 
 __all__ = [
     "declared",
@@ -51,6 +51,7 @@ def declared(connection: Connection, tenant_id: str, key: str, wanted: Cardinali
 
 def remember(connection: Connection, items: Sequence[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:
     """Hold each statement, or add its moment to the one that holds it already; in their order."""
+    queue_behind_holds(connection, items[0][0].tenant_id)
     verdicts: list[Verdict] = []
     for is_one, run in groupby(items, key=lambda each: each[1] is Cardinality.ONE):
         if is_one:
@@ -65,9 +66,9 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     number = namespace_id(connection, item.tenant_id, item.draft.namespace)
     subject_key, attribute_key = item.subject_key or "", item.attribute_key or ""
     lock_attribute(connection, item.tenant_id, number, subject_key, attribute_key)
-    is_told = was_told(connection, number, item)
-    if is_told and (told := told_before(connection, number, item)) is not None:
-        return told
+    is_repeated = is_recorded(connection, number, item)
+    if is_repeated and (verdict := earlier_verdict(connection, number, item)) is not None:
+        return verdict
     source_held = is_named(held_selectors(connection, item.tenant_id), item.draft.origin)
     believed = held_versions(connection, number, subject_key, attribute_key)
     expired = [row for row in believed if has_expired(row, item.now)]
@@ -84,7 +85,7 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     hold = hold_for(item.draft.trust, item.draft.namespace, overruled, source_held=source_held)
     row = _new_row(connection, item, number, Cardinality.ONE)
     if hold:
-        return _keep_apart(connection, item, row, hold, once=not is_told)
+        return _keep_apart(connection, item, row, hold, once=not is_repeated)
     # Beliefs that end and begin in one microsecond would have been held for no time at all.
     at = max([item.now, *(each["known_from"] + 1 for each in believed)])
     row |= {"valid_from": placement.valid_from, "valid_to": placement.valid_to, "known_from": at}
@@ -93,10 +94,10 @@ def remember_one(connection: Connection, item: Prepared) -> Verdict:
     make_way(connection, expired, row["assertion_id"], at)
     carry_on(connection, placement, by_id, row["assertion_id"], at)
     insert_version(connection, row)
-    if not is_told or row["root_id"] == row["assertion_id"]:
+    if not is_repeated or row["root_id"] == row["assertion_id"]:
         role = Role.CORRECTS if placement.closed else Role.SUPPORTS
         source = evidence_row(item, row["root_id"], number, role, at)
-        add_evidence(connection, [source], once=not is_told)
+        add_evidence(connection, [source], once=not is_repeated)
     return Verdict(
         assertion_id=row["assertion_id"],
         disposition=Disposition.SUPERSEDED if placement.closed else Disposition.ADDED,

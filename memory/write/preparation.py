@@ -1,7 +1,5 @@
 """From a draft to what the database keeps of it: keys, digest, terms. Pure, and done before the writer's turn."""
 
-import asyncio
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +13,11 @@ from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical
 from threadmark.memory.pools import TEXTS
 from threadmark.memory.recall.dates import has_time_words
+from threadmark.memory.text.identity import identity_key
 from threadmark.memory.text.terms import folded, terms
+from threadmark.memory.write.statement_digest import Statement, statement_digest
 
-__all__ = ["Prepared", "dense_text", "prepare", "prepare_all"]
+__all__ = ["Prepared", "dense_text", "named_speaker", "prepare", "prepare_all", "subject_key"]
 
 _SPEAKER = re.compile(r"^([^\s:\[\]()][^:\n\[\]()]{0,40}): \S")
 
@@ -38,7 +38,8 @@ class Prepared:
     valid_to: int | None
     observed_at: int
     expires_at: int
-    speaker: str | None
+    speaker: str | None  #: folded: for ranking
+    said_by: str | None  #: the speaker that a raw turn names in its words, as names are compared
     says_when: bool
     terms: str
 
@@ -52,7 +53,7 @@ async def prepare_all(
         pairs = zip(drafts, cardinalities, strict=True)
         return [(prepare(draft, scope, now, cardinality), cardinality) for draft, cardinality in pairs]
 
-    return await asyncio.get_running_loop().run_in_executor(TEXTS, work)
+    return await TEXTS.run(work)
 
 
 def prepare(draft: Draft, scope: Scope, now: datetime, cardinality: Cardinality | None) -> Prepared:
@@ -74,8 +75,8 @@ def prepare(draft: Draft, scope: Scope, now: datetime, cardinality: Cardinality 
         draft=draft,
         tenant_id=scope.tenant_id,
         now=now_us,
-        subject_key=_subject_key(draft),
-        attribute_key=None if draft.attribute is None else folded(draft.attribute),
+        subject_key=subject_key(draft.kind, draft.subject),
+        attribute_key=None if draft.attribute is None else identity_key(draft.attribute),
         value=canonical(draft.value),
         digest=_digest(draft, cardinality, valid_from, valid_to, now_us),
         origin_key=draft.origin.key,
@@ -84,6 +85,7 @@ def prepare(draft: Draft, scope: Scope, now: datetime, cardinality: Cardinality 
         observed_at=observed,
         expires_at=_expiry(draft, now_us),
         speaker=None if speaker is None else folded(speaker),
+        said_by=named_speaker(draft.kind, draft.text),
         says_when=has_time_words(draft.text),
         terms=" ".join(terms(_lexical_text(draft, speaker, observed))),
     )
@@ -107,7 +109,17 @@ def _lexical_text(draft: Draft, speaker: str | None, observed: int) -> str:
 def _speaker(draft: Draft) -> str | None:
     if draft.origin.actor is not None:
         return draft.origin.actor
-    found = _SPEAKER.match(draft.text) if draft.kind == TURN else None
+    return _head(draft.kind, draft.text)
+
+
+def named_speaker(kind: str, text: str) -> str | None:
+    """Who a raw turn says that it is by (`Ada: good morning`), as names are compared."""
+    head = _head(kind, text)
+    return None if head is None else identity_key(head)
+
+
+def _head(kind: str, text: str) -> str | None:
+    found = _SPEAKER.match(text) if kind == TURN else None
     return found[1] if found else None
 
 
@@ -117,31 +129,25 @@ def _expiry(draft: Draft, now_us: int) -> int:
     return now_us + int(UNTRUSTED_TTL.total_seconds() * 1_000_000) if draft.trust.is_untrusted else FAR_US
 
 
-def _subject_key(draft: Draft) -> str | None:
-    """A subject in one spelling; the key of an item to the letter."""
-    if draft.subject is None:
+def subject_key(kind: str, subject: str | None) -> str | None:
+    """A subject as it is compared; the key of an item, which is no subject, as JSON."""
+    if subject is None:
         return None
-    return canonical(draft.subject) if draft.kind == ITEM else folded(draft.subject)
+    key = identity_key(subject)
+    return canonical(key) if kind == ITEM else key
 
 
 def _digest(draft: Draft, cardinality: Cardinality | None, valid_from: int, valid_to: int | None, now_us: int) -> str:
-    """The same for the same statement, whoever makes it.
-
-    A statement about an attribute is its value; a text is its words, whatever their case and spacing. A raw turn, an
-    item, an event and a statement with a validity of its own are another each time.
-    """
-    parts: list[object]
-    if draft.attribute is not None and draft.subject is not None:
-        said = draft.value if draft.value is not None else folded(draft.text)
-        parts = ["attribute", folded(draft.subject), folded(draft.attribute), said]
-    else:
-        parts = ["text", folded(draft.text)]
-    if draft.kind == TURN:
-        parts.append(["turn", draft.origin.key])
-    if draft.kind == ITEM:
-        parts = ["item", draft.subject, draft.value, now_us]
-    if cardinality is Cardinality.EVENT or (cardinality is not Cardinality.ONE and draft.valid_from is not None):
-        parts.append(["from", valid_from])
-    if cardinality is not Cardinality.ONE and valid_to is not None:
-        parts.append(["to", valid_to])
-    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+    is_dated = cardinality is Cardinality.EVENT or (cardinality is not Cardinality.ONE and draft.valid_from is not None)
+    said = Statement(
+        kind=draft.kind,
+        text=draft.text,
+        subject=draft.subject,
+        attribute=draft.attribute,
+        value=draft.value,
+        moment=draft.origin.key,
+        known_from=now_us,
+        valid_from=valid_from if is_dated else None,
+        valid_to=None if cardinality is Cardinality.ONE else valid_to,
+    )
+    return statement_digest(said)

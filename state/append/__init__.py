@@ -1,1 +1,1 @@
-"""Writing journals: appends under a fence, the hash chain, and updates from outside of a run."""
+"""Journals: written under a fence, copied to other threads, and updated from outside a run."""

@@ -1,8 +1,8 @@
-"""The journal of a thread: appended by the holder of its lease, read by everybody.
+"""The journal of a thread: appended by the holder of its lease, readable by everyone.
 
-The holder keeps the head of the chain in memory and queues entries with `note`; `flush` puts everything noted on disk
-in one commit. So the result of one step and the intent of the next travel together, and only what starts an effect
-has to wait for the disk.
+The holder keeps the head of the chain in memory and queues entries with `append`; `flush` writes all queued entries
+in one commit. The result of one step and the intent of the next are therefore written together, and only an entry
+that must precede an effect waits for the disk.
 """
 
 import os
@@ -13,10 +13,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from threadmark.state import tables
-from threadmark.state.append import chain
-from threadmark.state.append.append_batch import Append
 from threadmark.state.append.run_changes import RunChanges, apply_run_changes, refuse_stale
+from threadmark.state.batches.append_batch import Append
 from threadmark.state.database import Database
+from threadmark.state.entries import chain
 from threadmark.state.entries.entry import Entry, Recorded, decode, encode, kind_of
 from threadmark.state.entries.lineage import Leave
 from threadmark.state.errors import JournalDamaged, LeaseLost, Overtaken
@@ -46,7 +46,7 @@ class Sealed:
 
 
 def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Sealed:
-    """The stored form of an entry: payload, salt, and the digest that covers all before it."""
+    """The stored form of an entry: its payload, its salt, and the digest that covers it and everything before it."""
     payload, salt = encode(recorded.entry), os.urandom(chain.SALT_BYTES)
     digest = chain.link(
         previous,
@@ -75,9 +75,9 @@ def seal(thread: int, thread_id: str, previous: bytes, recorded: Recorded) -> Se
 
 
 class JournalWriter:
-    """The holder's hand on a journal: the one place from which a thread is written.
+    """The lease holder's writer: during a lease, the thread's journal is written only through it.
 
-    Lives as long as one lease. After LeaseLost it refuses everything.
+    It lives as long as one lease. After LeaseLost it refuses every write.
     """
 
     def __init__(self, database: Database, thread: Thread, *, run: int, now_us: Callable[[], int]) -> None:
@@ -88,36 +88,36 @@ class JournalWriter:
         self._digest = thread.head_digest
         self._seq = self._flushed_seq = thread.head_seq
         self._pending: list[tuple[Any, ...]] = []
-        self.byte_count = 0  #: bytes of the payloads noted
+        self.byte_count = 0  #: bytes of the payloads queued
         self.branch = thread.branch
         self.inbox = thread.inbox
 
     @property
     def seq(self) -> int:
-        """The seq of the last entry noted."""
+        """The seq of the last entry queued."""
         return self._seq
 
     @property
     def digest(self) -> bytes:
-        """The digest of the last entry noted."""
+        """The digest of the last entry queued."""
         return self._digest
 
     @property
     def flushed_seq(self) -> int:
-        """The seq of the last entry on disk or on its way to it."""
+        """The seq of the last entry that is on disk or being written."""
         return self._flushed_seq
 
     @property
     def fence(self) -> int:
-        """The number of this lease."""
+        """The fence of this lease."""
         return self._thread.fence
 
     def turn_to(self, branch: int) -> None:
-        """Note from here on on another branch; the flush that carries the first such entry brings the fork along."""
+        """Queue later entries on another branch; the flush that carries the first of them also creates the fork."""
         self.branch = branch
 
     def append(self, entry: Entry) -> Recorded:
-        """Give the entry its place in the journal; it is durable after the next flush."""
+        """Place the entry in the journal and return it; it is durable after the next flush."""
         self._seq += 1
         recorded = Recorded(
             self._seq, self.branch, self._run, self._thread.fence, self._now_us(), kind_of(entry), entry
@@ -129,10 +129,10 @@ class JournalWriter:
         return recorded
 
     async def flush(self, move: RunChanges | None = None) -> None:
-        """Put what was noted on disk, with the rows that move along, in one commit.
+        """Write the queued entries and the related row changes to disk in one commit.
 
         Raises LeaseLost (or ThreadGone) if another worker holds the thread now, and Overtaken if the run may not end
-        like this; nothing was written then, and after Overtaken what was noted goes with the next flush.
+        like this. Nothing is written then; after Overtaken the queued entries are written by the next flush.
         """
         if not self._pending and move is None:
             return
@@ -176,7 +176,7 @@ class Damage:
 
 
 class Journal:
-    """Reads journals, and keeps what it folded of them."""
+    """Reads journals and caches their folds."""
 
     def __init__(self, database: Database, fold_cache: FoldCache | None = None) -> None:
         self._database = database
@@ -187,10 +187,10 @@ class Journal:
         return await self._database.read(lambda connection: read_entries(connection, thread, after_seq, count_max))
 
     async def fold(self, thread: Thread) -> Folded:
-        """The thread's journal folded up to the head that its row tells of; the caller may move it on.
+        """The thread's journal folded up to the head that its row names; the caller may advance the result.
 
-        No query for what is kept as it stands, or for a journal without entries; one otherwise: for what is new, or
-        for all of it.
+        Needs no query if the cached fold is current or the journal is empty; otherwise one query reads the new entries,
+        or all of them.
         """
         if thread.head_seq == 0:
             return empty_fold(thread)
@@ -211,7 +211,7 @@ class Journal:
 def read_entries(
     connection: Connection, thread: int, after_seq: int = 0, count_max: int | None = None
 ) -> list[Recorded]:
-    """Entries after `after_seq`; an erased one is left out (its place in the chain is kept)."""
+    """Entries after `after_seq`, without erased ones (whose places in the chain remain)."""
     statement = (
         select(*_COLUMNS)
         .where(tables.entry.c.thread == thread, tables.entry.c.seq > after_seq, tables.entry.c.payload.is_not(None))
@@ -270,5 +270,5 @@ def _payload_digest(row: Row[Any]) -> bytes:
 
 
 def _bytes(column: bytes | str | None) -> bytes:
-    """What stands in a column, whatever is there: SQLite keeps the text that an edit by hand leaves behind."""
+    """The bytes of a column of any type: an edit by hand can leave text in SQLite."""
     return column.encode() if isinstance(column, str) else column or b""

@@ -1,4 +1,4 @@
-"""What moves together with an append: the run's end or parking, waits opened and closed, a fork.
+"""The row changes of an append: the run's end or parking, waits opened and closed, a fork.
 
 Run status, thread status and the entry that explains them change in one transaction, under the fence.
 """
@@ -9,34 +9,21 @@ import msgspec
 from sqlalchemy import Connection, insert, select, update
 
 from threadmark.state import statements, tables
-from threadmark.state.append.append_batch import Append, Appended, RunEnd, append_batch
-from threadmark.state.entries.entry import Failure, WaitOpened
+from threadmark.state.batches.append_batch import Append, Appended, RunEnd, append_batch
+from threadmark.state.entries.entry import WaitOpened
 from threadmark.state.entries.ids import ExecutionId
 from threadmark.state.entries.lineage import Lineage
 from threadmark.state.errors import LeaseLost, Overtaken, ThreadGone
 from threadmark.state.records import Thread
-from threadmark.state.runs.run_status import SETTLED, ParkReason, RunStatus, ThreadStatus
+from threadmark.state.runs.run_outcome import RunOutcome
 from threadmark.state.tasks.tasks import NewTask, add_task
 
-__all__ = ["Fork", "RunChanges", "RunOutcome", "apply_run_changes", "refuse_stale"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOutcome:
-    """How a turn leaves its run: settled with a status, or pending (released, or parked until `due_at_us`)."""
-
-    status: RunStatus
-    thread_status: ThreadStatus
-    reason: str | None = None
-    failure: Failure | None = None
-    parked: ParkReason | None = None
-    due_at_us: int = 0
-    hidden: bool = False
+__all__ = ["Fork", "RunChanges", "apply_run_changes", "refuse_stale"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork:
-    """A new branch, and the lineage that its tip sees."""
+    """A new branch, and the lineage of its tip."""
 
     branch: int
     parent: int
@@ -46,40 +33,36 @@ class Fork:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunChanges:
-    """Everything that changes with an append."""
+    """Everything that changes together with an append."""
 
     ending: RunOutcome | None = None
     execution_id: ExecutionId | None = None
-    begins: ExecutionId | None = None  #: the execution that the run turns out to begin, not to carry on
+    begins: ExecutionId | None = None  #: the new execution, if the run could not continue the old one
     opened: tuple[WaitOpened, ...] = ()
-    folded: tuple[str, ...] = ()  #: waits whose answer is in the journal now
+    folded: tuple[str, ...] = ()  #: waits whose answer is now in the journal
     superseded: tuple[str, ...] = ()
     fork: Fork | None = None
-    tasks: tuple[NewTask, ...] = ()  #: background work that what was appended asks for
+    tasks: tuple[NewTask, ...] = ()  #: background tasks that the appended entries call for
 
     def end_alone(self, run: int, now_us: int) -> RunEnd | None:
-        """The end of the run, if it settles and nothing else moves: it can go with the appends of other threads."""
+        """The end of the run, if nothing else changes; it can share a statement with the appends of other threads."""
         ending = self.ending
-        if ending is None or ending.hidden or ending.status not in SETTLED:
+        if ending is None or ending.hidden or not ending.is_settled:
             return None
         if self.begins or self.opened or self.folded or self.superseded or self.fork or self.tasks:
             return None
-        error = _spell(ending.failure)
-        is_failed = ending.thread_status is ThreadStatus.ERROR
-        return RunEnd(
-            run, ending.status, ending.reason, error, ending.thread_status, error if is_failed else None, now_us
-        )
+        return RunEnd(run, ending, now_us)
 
 
 def apply_run_changes(
     connection: Connection, thread: Thread, append: Append, move: RunChanges, run: int, now_us: int
 ) -> int:
-    """One unit: append under the fence, and the rows that move along; returns the inbox counter.
+    """One unit of work: append under the fence, and change the related rows; returns the inbox counter.
 
-    Repeatable: a move that is there already (its commit was done, its answer lost) is not done again.
+    Repeatable: a change that was already committed, but whose reply was lost, is not made again.
 
     Raises LeaseLost or ThreadGone when the fence has moved, and Overtaken when the run was asked to roll back before
-    it could end; the unit leaves nothing then.
+    it could end; nothing is written then.
     """
     (outcome,) = append_batch(connection, [append])
     if not isinstance(outcome, Appended):
@@ -154,15 +137,14 @@ def _waits(connection: Connection, thread: Thread, move: RunChanges, run: int, n
 
 
 def _end(connection: Connection, thread: Thread, ending: RunOutcome, run: int, now_us: int) -> None:
-    error = _spell(ending.failure)
     ended = connection.execute(
         statements.END_RUN,
         {
             "run": run,
-            "may_settle": ending.hidden or ending.status not in SETTLED,
+            "may_settle": ending.hidden or not ending.is_settled,
             "to_status": ending.status,
             "to_reason": ending.reason,
-            "to_error": error,
+            "to_error": ending.error,
             "to_parked": ending.parked,
             "to_due_at": statements.due_at_of(ending.parked, ending.due_at_us),
             "to_hidden": ending.hidden,
@@ -178,11 +160,7 @@ def _end(connection: Connection, thread: Thread, ending: RunOutcome, run: int, n
             "run": run,
             "to_stay": ending.parked is not None,
             "to_status": ending.thread_status,
-            "to_error": error if ending.thread_status is ThreadStatus.ERROR else None,
+            "to_error": ending.thread_error,
             "now_us": now_us,
         },
     )
-
-
-def _spell(failure: Failure | None) -> str | None:
-    return None if failure is None else msgspec.json.encode(failure).decode()

@@ -1,3 +1,1 @@
-"""What a journal records: entries, messages, values, ids, positions, branches, and what they say of steps and runs.
-Pure.
-"""
+"""What a journal records: entries, messages, values, ids, positions, branches, the hash chain, run statuses. Pure."""

@@ -1,8 +1,8 @@
 """Entries: the closed union of what a journal records, and their stored form.
 
-A stored entry is its `kind` and a JSON payload without defaults, so a field may be added with a default and older
-journals still read. `emitted` holds the custom stream events that came between this entry and the one before it:
-they were sent live, and the stream is rebuilt from here.
+A stored entry is its `kind` and a JSON payload without defaults. A field may therefore be added with a default, and
+older journals stay readable. `emitted` holds the custom stream events between the previous entry and this one: they
+were sent live, and the stream is rebuilt from here.
 """
 
 from typing import Any, Literal
@@ -44,14 +44,14 @@ Outcome = Literal["ok", "error", "cancelled", "unknown", "refused"]
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """An error as users see it: its class and its sentence."""
+    """An error as users see it: its class and its message."""
 
     error: str
     message: str
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What all entries share."""
+    """The fields that all entries share."""
 
     emitted: tuple[Any, ...] = ()
 
@@ -59,8 +59,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 class RunStarted(Entry, frozen=True, kw_only=True):
     """A run entered the thread, with its input.
 
-    `source` is `input` (new messages), `fork` (from a checkpoint, without input), `resume` (an answer came) or
-    `continue` (no input: go on where the thread stopped). `from_seq` is the position that a fork chose.
+    `source` is `input` (new messages), `fork` (from a checkpoint, without input), `resume` (with an answer) or
+    `continue` (no input: continue where the thread stopped). `from_seq` is the position that a fork starts from.
     """
 
     run_id: RunId
@@ -73,14 +73,14 @@ class RunStarted(Entry, frozen=True, kw_only=True):
 
 
 class TurnStarted(Entry, frozen=True, kw_only=True):
-    """A worker began a turn of the run; `attempt` counts the turns of the run from 1."""
+    """A worker began a turn of the run; `attempt` numbers the turns of the run from 1."""
 
     worker_id: str
     attempt: int
 
 
 class SeenView(msgspec.Struct, frozen=True, kw_only=True):
-    """The compacted view that a model call was shown; equal hashes name equal messages."""
+    """The compacted view that a model call was sent; equal hashes mean equal messages."""
 
     view_id: str
     version: int
@@ -88,9 +88,9 @@ class SeenView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelReplied(Entry, frozen=True, kw_only=True):
-    """The model answered. `cuts` are the lengths (code points) of the streamed text deltas, in order.
+    """The model replied. `cuts` are the lengths (code points) of the streamed text deltas, in order.
 
-    `view` is what it was shown of a compacted thread; without it, the whole transcript.
+    `view` is the view that it was sent of a compacted thread; None if it was sent the whole transcript.
     """
 
     step_key: StepKey
@@ -106,10 +106,10 @@ class ModelReplied(Entry, frozen=True, kw_only=True):
 
 
 class Recalled(Entry, frozen=True, kw_only=True):
-    """What memory was asked for the message `message_id`, and all that it answered: it is never asked again for it.
+    """A recall for the message `message_id`, with memory's complete answer; it is never repeated for that message.
 
-    Everything that memory says is kept as it said it; state knows none of its words. `block` is what the model is
-    shown. `unavailable` has a `failure`, and the run goes on without.
+    Memory's answer is stored unchanged, and state does not interpret it. `block` is what the model is sent. If memory
+    was unavailable, `failure` is set and the run continues without it.
     """
 
     step_key: StepKey
@@ -135,7 +135,7 @@ class StepIntended(Entry, frozen=True, kw_only=True):
 
 
 class StepFailed(Entry, frozen=True, kw_only=True):
-    """An attempt of a step failed; the next one is due at `retry_at_us` (epoch microseconds), unless it was `final`."""
+    """An attempt of a step failed; the next is due at `retry_at_us` (epoch microseconds), unless it was `final`."""
 
     step_key: StepKey
     attempt: int
@@ -145,7 +145,7 @@ class StepFailed(Entry, frozen=True, kw_only=True):
 
 
 class ToolReturned(Entry, frozen=True, kw_only=True):
-    """What a tool call came to; the one result of its step. `value` is spelled (see
+    """The outcome of a tool call: the one result of its step. `value` is encoded (see
     `threadmark.state.entries.value`).
     """
 
@@ -157,12 +157,12 @@ class ToolReturned(Entry, frozen=True, kw_only=True):
     value: Any = None
     failure: Failure | None = None
     attempt: int = 1
-    resolved_by: str | None = None  #: who settled a step in doubt
+    resolved_by: str | None = None  #: who resolved a step in doubt
     duration_us: int = 0
 
 
 class WaitOpened(Entry, frozen=True, kw_only=True):
-    """The run asks a person: to approve a call, or what became of a step in doubt."""
+    """The run asks a person to approve a call, or what became of a step in doubt."""
 
     wait_id: str
     step_key: StepKey
@@ -170,11 +170,11 @@ class WaitOpened(Entry, frozen=True, kw_only=True):
     tool: str
     arguments: dict[str, Any]
     shown_digest: str  #: SHA-256 of the canonical JSON of tool and arguments
-    effect: str | None = None  #: of the tool when it was asked
+    effect: str | None = None  #: the tool's effect when the question was asked
 
 
 class WaitAnswered(Entry, frozen=True, kw_only=True):
-    """A person's answer, folded in by the holder; who and when."""
+    """A person's answer, folded in by the holder, with who gave it and when."""
 
     wait_id: str
     step_key: StepKey
@@ -184,20 +184,20 @@ class WaitAnswered(Entry, frozen=True, kw_only=True):
 
 
 class WaitSuperseded(Entry, frozen=True, kw_only=True):
-    """The question fell away because the thread moved on without an answer."""
+    """The question lapsed because the thread moved on without an answer."""
 
     wait_id: str
     step_key: StepKey
 
 
 class RunSettled(Entry, frozen=True, kw_only=True):
-    """The run ended; `reason` names the budget, the cancellation or the pause behind it."""
+    """The run ended; `reason` names the budget, the cancellation or the pause that ended it."""
 
     run_id: RunId
     status: str
     reason: str | None = None
     failure: Failure | None = None
-    paused_at: Literal["model", "tools"] | None = None  #: the node that an `interrupt_before/after` stopped at
+    paused_at: Literal["model", "tools"] | None = None  #: the node at which `interrupt_before/after` stopped it
 
 
 class StateUpdated(Entry, frozen=True, kw_only=True):
@@ -210,16 +210,16 @@ class StateUpdated(Entry, frozen=True, kw_only=True):
 
 
 class RolledBack(Entry, frozen=True, kw_only=True):
-    """The head moved back to before a run; its entries stay on the branch that was left."""
+    """The head moved back to before a run; the run's entries stay on the branch that was left."""
 
     run_id: RunId
 
 
 class ViewChanged(Entry, frozen=True, kw_only=True):
-    """What the model is shown of the thread has changed. No message has: nothing of it was said here.
+    """The view that the model is sent of the thread has changed; its messages have not.
 
-    `act` is what was done: a view fell back where an edit or a fork made its summaries untrue. `covers` are the first
-    and last seq that a compaction took out of the view.
+    `act` says how: for instance, a view fell back because an edit or a fork invalidated its summaries. `covers` are the
+    first and the last seq that a compaction took out of the view.
     """
 
     view_id: str
@@ -252,7 +252,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Recorded(msgspec.Struct, frozen=True):
-    """An entry in its place: `seq` and `branch` in the thread, under which `fence`, for which run, and when."""
+    """An entry with its place: its `seq` and `branch` in the thread, its fence, its run, and its time."""
 
     seq: int
     branch: int
@@ -274,5 +274,5 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(kind: str, payload: bytes) -> Entry:
-    """The entry behind a stored payload. Raises KeyError for a kind of a newer version."""
+    """The entry of a stored payload. Raises KeyError for a kind of a newer version."""
     return _DECODERS[kind].decode(payload)

@@ -1,4 +1,4 @@
-"""Names of things: threads, runs, executions, steps, waits, and the idempotency keys that tools are handed."""
+"""Ids of threads, runs, executions, steps and waits, and the idempotency keys that are passed to tools."""
 
 import hashlib
 import os
@@ -20,9 +20,9 @@ __all__ = [
 
 ThreadId = NewType("ThreadId", str)
 RunId = NewType("RunId", str)
-#: One chain of runs that carries one piece of work on: the run that began it, and the runs that resumed it.
+#: One piece of work: the run that began it, and the runs that resumed it.
 ExecutionId = NewType("ExecutionId", str)
-#: Names one step inside its execution; the same step has the same key in every attempt and after every restart.
+#: Names one step within its execution; the step keeps its key in every attempt and after every restart.
 StepKey = NewType("StepKey", str)
 
 _WAITS = uuid.UUID("5f1d3c1e-6a55-5a0e-9a3b-8d1f0c6e7a21")
@@ -42,20 +42,20 @@ def model_step(ordinal: int) -> StepKey:
 
 
 def recall_step(ordinal: int) -> StepKey:
-    """The key of the `ordinal`-th question (from 1) that an execution puts to memory before a model call."""
+    """The key of the `ordinal`-th recall (from 1) that an execution makes before a model call."""
     return StepKey(f"recall-{ordinal}")
 
 
 def tool_step(ordinal: int, index: int) -> StepKey:
-    """The key of the `index`-th call (from 0) that the `ordinal`-th model call asked for."""
+    """The key of the `index`-th call (from 0) that the `ordinal`-th model call requested."""
     return StepKey(f"tool-{ordinal}-{index}")
 
 
 def idempotency_key_of(execution_id: ExecutionId, step_key: StepKey) -> str:
-    """The key that a tool hands to the other side: equal in every attempt of the step, unlike that of any other."""
+    """The key that a tool passes to the other side: equal in every attempt of the step, and unique to the step."""
     return "tmk_" + hashlib.sha256(f"{execution_id}/{step_key}".encode()).hexdigest()[:40]
 
 
 def wait_id_of(execution_id: ExecutionId, step_key: StepKey, kind: str) -> str:
-    """The id of the wait that a step opens; a replay finds the same wait."""
+    """The id of the wait that a step opens; a replay derives the same id."""
     return str(uuid.uuid5(_WAITS, f"{execution_id}/{step_key}/{kind}"))

@@ -11,14 +11,14 @@ __all__ = ["FAR_US", "database_now_us", "from_us", "to_us"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: Later than every instant: what is due then waits for somebody to change it.
+#: Later than any real instant: an item due then waits until its due time is changed.
 FAR_US = 2**62
 
 
 def to_us(instant: datetime) -> int:
     """Epoch microseconds of an aware datetime. Raises ValueError for a naive one."""
     if instant.tzinfo is None:
-        raise ValueError("a naive datetime names no instant; give it a time zone")
+        raise ValueError("a naive datetime does not identify an instant; give it a time zone")
     return (instant - _EPOCH) // _MICROSECOND
 
 
@@ -28,7 +28,7 @@ def from_us(value: int) -> datetime:
 
 
 class database_now_us(FunctionElement[int]):
-    """The database's own clock, in epoch microseconds: the only clock that leases are measured by."""
+    """The database's own clock, in epoch microseconds: leases are measured by no other clock."""
 
     type = BigInteger()
     inherit_cache = True

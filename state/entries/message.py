@@ -1,4 +1,4 @@
-"""Messages of a transcript, in the shape in which the journal keeps them."""
+"""Messages of a transcript, in the form in which the journal stores them."""
 
 from typing import Any, Literal
 
@@ -8,7 +8,7 @@ __all__ = ["Message", "ToolCall", "Usage"]
 
 
 class ToolCall(msgspec.Struct, frozen=True):
-    """One call that a model asked for; `id` is unique within its thread."""
+    """One call that a model requested; `id` is unique within its thread."""
 
     id: str
     name: str
@@ -16,14 +16,14 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens of one model call, as the model's server reported them."""
+    """Tokens of one model call, as reported by the model's server."""
 
     input_tokens: int
     output_tokens: int
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message: what a person, the model or a tool said.
+    """One message of a person, the model or a tool.
 
     `content` is text or a list of content blocks (`{"type": "text", "text": …}`).
     Only an `ai` message has `tool_calls` and `usage`; only a `tool` message has `tool_call_id` and a `status`
@@ -38,3 +38,10 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     tool_call_id: str | None = None
     status: Literal["success", "error"] = "success"
     usage: Usage | None = None
+
+    @property
+    def text(self) -> str:
+        """The words of the message; its text parts are joined by line breaks."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(str(part.get("text", "")) for part in self.content if part.get("type") == "text")

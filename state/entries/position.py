@@ -1,7 +1,7 @@
 """Checkpoint ids: a UUID that names a position of one thread's journal, without a table of its own.
 
 Layout (RFC 9562 version 8): 48 bits Unix milliseconds of the entry | version | 12 + 20 bits of its `seq` | variant |
-42 bits of SHA-256(thread id, branch, seq). Ordered by time, then by seq; the hash tells a made-up id from a real one.
+42 bits of SHA-256(thread id, branch, seq). Ordered by time, then by seq; the hash exposes invented ids.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ def checkpoint_id_of(thread_id: str, branch: int, seq: int, at_us: int) -> str:
 
 
 def seq_of_checkpoint(checkpoint_id: str) -> int | None:
-    """The seq inside a checkpoint id, or None when it is none. Then compare the whole id with the entry's own."""
+    """The seq in a checkpoint id, or None if it is not one. Then compare the whole id with the id of the entry."""
     try:
         value = uuid.UUID(checkpoint_id)
     except ValueError:

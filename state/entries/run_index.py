@@ -1,7 +1,7 @@
-"""The outline of a journal: where each run stands in it, on whichever branch. Pure.
+"""An index of the runs in a journal, on any branch. Pure.
 
-What a turn has to know of its run before it begins, without the entries: whether the run was begun, where its first
-entry is, and whether everything that its execution did is still on the branch that the thread goes on from.
+A turn needs three facts about its run before it begins, without reading the entries: whether the run has started, where
+its first entry is, and whether all entries of its execution are still on the thread's current branch.
 """
 
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ __all__ = ["Origin", "RunIndex"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which run did something, of which assistant."""
+    """Which run did something, and of which assistant."""
 
     run_id: RunId
     assistant: str
@@ -27,19 +27,19 @@ class _Span(NamedTuple):
     first_seq: int
     branch: int
     last_seq: int  #: on that branch
-    left: tuple[tuple[int, int], ...] = ()  #: branches that it wrote on before, each with its last seq there
+    left: tuple[tuple[int, int], ...] = ()  #: earlier branches of the run, each with its last seq there
 
 
 @dataclass(slots=True)
 class RunIndex:
-    """Grows by one entry at a time; entries of every branch, in order."""
+    """Grows by one entry at a time, with entries of every branch in order."""
 
     _spans: dict[int, _Span] = field(default_factory=dict)  #: by number of the run
     _begun: dict[ExecutionId, tuple[int, ...]] = field(default_factory=dict)  #: the runs that began or resumed it
     _origins: dict[int, Origin] = field(default_factory=dict)  #: by number of the run
 
     def see(self, entries: Iterable[Recorded]) -> None:
-        """Take in further entries."""
+        """Add further entries."""
         for each in entries:
             run = each.run
             if run is None:
@@ -58,24 +58,24 @@ class RunIndex:
                 self._begun[execution_id] = (*self._begun.get(execution_id, ()), run)
 
     def first_seq(self, run: int) -> int | None:
-        """Where the run's first entry is; None when it has none."""
+        """The seq of the run's first entry; None if it has none."""
         span = self._spans.get(run)
         return None if span is None else span.first_seq
 
     def has_started(self, run: int) -> bool:
-        """Whether the run was begun."""
+        """Whether the run has started."""
         return run in self._origins
 
     def origin_of(self, run: int | None) -> Origin | None:
-        """The run by its number; None before it was begun, and for what no run did."""
+        """The run with this number; None if it has not started, and for entries of no run."""
         return None if run is None else self._origins.get(run)
 
     def has_begun(self, execution_id: ExecutionId) -> bool:
-        """Whether some run began the execution."""
+        """Whether a run has begun the execution."""
         return execution_id in self._begun
 
     def is_whole(self, execution_id: ExecutionId, lineage: Lineage) -> bool:
-        """Whether the lineage sees every entry of the runs of the execution; of one that nobody began, it does."""
+        """Whether the lineage includes every entry of the execution's runs; true if the execution has not begun."""
         upto = {each.branch: each.upto_seq for each in lineage}
         for run in self._begun.get(execution_id, ()):
             span = self._spans[run]

@@ -1,4 +1,4 @@
-"""Transcripts: the message that a tool result becomes, and calls that nobody has answered."""
+"""Transcripts: the message of a tool result, and calls without a result."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["result_message", "unanswered_calls"]
 
 
 def unanswered_calls(messages: list[Message]) -> list[ToolCall]:
-    """Calls of the last reply that no tool message answers; none once a person has spoken after it."""
+    """Calls of the last reply that no tool message answers; none if a person has spoken since."""
     results = {each.tool_call_id for each in messages if each.type == "tool"}
     for message in reversed(messages):
         if message.type == "ai":
@@ -22,7 +22,7 @@ def unanswered_calls(messages: list[Message]) -> list[ToolCall]:
 
 
 def result_message(entry: ToolReturned) -> Message:
-    """What the model is told about a tool call."""
+    """The message with the outcome of a tool call for the model."""
     if entry.outcome == "ok":
         content = entry.value if isinstance(entry.value, str) else _json_text(plain(entry.value))
     else:

@@ -1,10 +1,9 @@
-"""Values that a journal keeps: JSON, exactly, or a refusal that names the place.
+"""Values that a journal stores: JSON, exactly, or a refusal that names the place.
 
-A value is `None`, `bool`, `int` (-(2^53-1) to 2^53-1), `float`, `str` (any code points but lone surrogates), `list` or
-`dict` with `str` keys. Everything else would come back as something else (a tuple as a list, a set as nothing), so it
-is refused when it is saved. JSON has no spelling for the non-finite floats; they are kept as `{"$float": "NaN"}`,
-`"Infinity"` or `"-Infinity"`, and a dict of one key that begins with `$` is kept with one more `$`, so nothing
-collides.
+A value is `None`, `bool`, `int` (-(2^53-1) to 2^53-1), `float`, `str` (any code points except lone surrogates), `list`
+or `dict` with `str` keys. Anything else would come back as something else (a tuple as a list, a set not at all), so it
+is refused when saved. JSON has no form for non-finite floats; they are stored as `{"$float": "NaN"}`, `"Infinity"` or
+`"-Infinity"`. A dict with one key that begins with `$` gets another `$` in front of it, so nothing collides.
 """
 
 import math
@@ -19,7 +18,7 @@ _FLOATS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 class ValueRefused(ValueError):
-    """This value would not come back as it was; nothing was stored."""
+    """This value would not come back unchanged; nothing was stored."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path} {why}")
@@ -28,15 +27,15 @@ class ValueRefused(ValueError):
 
 
 def spell(value: object, path: str = "value") -> Any:
-    """The plain JSON form of `value`; `unspell` gives back an equal value.
+    """The plain JSON form of `value`; `unspell` restores an equal value.
 
-    Raises ValueRefused, naming the path (`result.items[0]`), for what cannot come back.
+    Raises ValueRefused, which names the path (`result.items[0]`), for a value that cannot be restored.
     """
     return _spell(value, path, DEPTH_MAX)
 
 
 def unspell(value: Any) -> Any:
-    """The value that `spell` was given."""
+    """The value that `spell` encoded."""
     if isinstance(value, list):
         return [unspell(item) for item in value]
     if not isinstance(value, dict):
@@ -51,7 +50,7 @@ def unspell(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A spelled value as readers of JSON are shown it: as it was, but for non-finite floats, which stay spelled."""
+    """A value as JSON readers see it: unchanged, except that non-finite floats stay encoded."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if not isinstance(value, dict) or value.keys() == {"$float"}:
@@ -64,7 +63,7 @@ def plain(value: Any) -> Any:
 
 
 def check_text(text: str, path: str) -> str:
-    """`text` itself; raises ValueRefused for a lone surrogate, which no UTF-8 store can keep."""
+    """Return `text`. Raises ValueRefused for a lone surrogate, which UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()
@@ -74,7 +73,7 @@ def check_text(text: str, path: str) -> str:
 
 
 def _spell(value: object, path: str, depth: int) -> Any:
-    # Exact types: a subclass (an enum, an OrderedDict) would come back as its base.
+    # Compare exact types: a subclass (an enum, an OrderedDict) would come back as its base.
     kind = type(value)
     if value is None or kind is bool:
         return value

@@ -1,1 +1,3 @@
-"""From entries to the state of a thread, and the cache that folds only what is new."""
+"""What entries add up to: the state of a thread, its steps and its history; and a cache, so that only new entries are
+folded.
+"""

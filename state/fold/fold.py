@@ -1,8 +1,8 @@
-"""The fold: from entries to the state of a thread. Pure; the only place that knows what an entry means.
+"""The fold: from entries to the state of a thread. Pure; no other module interprets entries.
 
 A chat agent's graph has two nodes. `model` is next after input and after the last tool result; `tools` is next while a
-reply has calls without results; nothing is next when a reply asks for nothing. A position (the checkpoint of the SDK
-dialect) exists after the input and after each finished node.
+reply has calls without results; nothing is next when a reply makes no calls. A position (a checkpoint in the SDK's
+terms) exists after the input and after each finished node.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def fold(recorded: Iterable[Recorded], state: ThreadState | None = None) -> Thre
 
 
 def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm for each kind
-    """Move the state past one entry: the meaning of each kind."""
+    """Move the state past one entry."""
     state.seq = at.seq
     entry = at.entry
     match entry:
@@ -63,16 +63,16 @@ def apply(state: ThreadState, at: Recorded) -> None:  # noqa: PLR0912 - one arm 
         case entries.StateUpdated():
             _state_updated(state, at, entry)
         case entries.RolledBack():
-            # The thread stands where it stood before the run; what that run started is not its business any more.
+            # The thread is back where it was before the run, so what the run started no longer concerns it.
             if state.execution is not None:
                 state.execution.settled = True
             for call in state.open_waits:
-                # Its question was closed by the run that is undone; whoever goes on from here asks anew.
+                # Its question was closed by the run that is undone; the next run asks again.
                 call.wait_open = False
         case entries.ViewChanged():
             state.view_id = entry.view_id
         case _:
-            raise AssertionError(f"the fold knows no {type(entry).__name__}")
+            raise AssertionError(f"the fold does not know {type(entry).__name__}")
 
 
 def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) -> None:
@@ -106,12 +106,12 @@ def _run_started(state: ThreadState, at: Recorded, entry: entries.RunStarted) ->
 
 
 def _take_over_calls(state: ThreadState) -> None:
-    """A new execution asks again, under keys of its own, for what an older one asked and did not get."""
+    """A new execution repeats, under keys of its own, the calls of an older one that have no result."""
     calls = list(state.calls.values())
     for index, each in enumerate(calls):
         if each.outcome is None:
-            # No reply gives a call the ordinal 0. Under the key that it had, the call would be one step with a call of
-            # the new execution's first reply: one idempotency key for two effects.
+            # No reply uses the ordinal 0. With its old key, the call would share a step with a call of the new
+            # execution's first reply: one idempotency key for two effects.
             calls[index] = Call(step_key=tool_step(0, index), call=each.call, invalid=each.invalid, ready_turn=1)
     state.calls = {each.step_key: each for each in calls}
 
@@ -122,7 +122,7 @@ def _turn_started(state: ThreadState, entry: entries.TurnStarted) -> None:
         return
     execution.turn_count += 1
     execution.attempt = entry.attempt
-    # In the first turn of an execution there are none yet.
+    # In the first turn of an execution there are no tokens yet.
     execution.tokens_saved += execution.tokens_in + execution.tokens_out
 
 
@@ -167,7 +167,7 @@ def _step_failed(state: ThreadState, entry: entries.StepFailed) -> None:
         call.failure_count, call.attempt_count, call.ready_turn = call.failure_count + 1, entry.attempt, turn
         call.retry_at_us, call.last_failure = entry.retry_at_us, entry.failure
         if call.effect == "once":
-            # The tool said that nothing happened, so nothing is in doubt: the next attempt has an intent of its own.
+            # The tool reported that nothing happened, so nothing is in doubt; the next attempt records its own intent.
             call.intended_fence = None
     elif execution is not None:
         execution.model_failure_count, execution.ready_turn = execution.model_failure_count + 1, turn
@@ -192,7 +192,7 @@ def _tool_returned(state: ThreadState, at: Recorded, entry: entries.ToolReturned
         state.execution.pause_taken, state.execution.ready_turn = False, state.execution.turn_count
     if state.open_calls:
         return
-    # In the order of the calls, whichever came back first: the transcript is the same in every replay.
+    # In the order of the calls, not of the results, so that every replay yields the same transcript.
     for each in state.calls.values():
         if each.result is not None and each.result_said is not None:
             state.merge((each.result,), each.result_said)
@@ -216,11 +216,11 @@ def _state_updated(state: ThreadState, at: Recorded, entry: entries.StateUpdated
     known = {each.call.id: each for each in state.calls.values()}
     state.calls = {}
     for index, call in enumerate(unanswered_calls(state.messages)):
-        # A call written from outside has a key of its own: no model call has the ordinal 0. Counted, and not by seq: a
-        # copy of the thread has other seqs and the same keys.
+        # A call written from outside gets its own key: no model call has the ordinal 0. The key uses a count and not
+        # the seq, because a copy of the thread has other seqs and needs the same keys.
         new = Call(step_key=StepKey(f"{tool_step(0, index)}-{state.update_count}"), call=call)
         held = known.get(call.id, new)
-        # What was approved or begun was the call as it stood: one whose arguments changed is another call.
+        # An approval or an attempt belongs to the call as it was: with changed arguments it is another call.
         kept = held if msgspec.json.encode(held.call) == msgspec.json.encode(call) else new
         state.calls[kept.step_key] = kept
     last = state.last_type or "ai"

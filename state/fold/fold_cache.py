@@ -1,8 +1,8 @@
-"""Folds that a process keeps, so that the next turn of a thread folds what is new and not the whole journal.
+"""A per-process cache of folds, so that the next turn of a thread folds only new entries.
 
-A cache and never the truth: a fold is used only where the thread's row says that nothing but appends has happened
-since. The digest of its last entry says that the journal is the same one, the lineage that the thread stands on the
-same branch, and the count of erasures that no word was taken out of it.
+The cache is never the source of truth. A fold is used only if the thread's row shows that nothing but appends has
+happened since: the digest of its last entry identifies the journal, the lineage identifies the branch, and the erasure
+count shows that no text was erased.
 """
 
 import threading
@@ -24,24 +24,24 @@ from threadmark.state.records import Thread
 
 __all__ = ["FOLD_BYTES_MAX", "FOLD_KEPT_S", "FoldCache", "Folded", "empty_fold", "fold_thread"]
 
-#: Bytes of the journals whose folds a process keeps. A fold takes about three times as much memory, and
-#: what compaction makes of its messages about as much as the journal again.
+#: Limit on the cached folds, in bytes of their journals. A fold takes about three times as much memory, and what
+#: compaction derives from its messages takes about as much as the journal again.
 FOLD_BYTES_MAX = 64 * 1024 * 1024
-#: A fold that nobody asked for in so many seconds is let go: words that were erased meanwhile go with it.
+#: A fold that was not used for this long (seconds) is evicted, and any text erased meanwhile is evicted with it.
 FOLD_KEPT_S = 60.0
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """A journal folded up to its head, as the thread's lineage sees it. `state` and `outline` are its owner's to move.
+    """A journal folded up to its head, along the thread's lineage. Its owner may advance `state` and `outline`.
 
     Attributes:
-        erasures: The thread's count of erasures when it was folded.
-        byte_count: Bytes of the payloads that went into it.
-        beside: What others made of its messages, by a key of their own. It goes where the fold goes, to its copies and
-            to what it is moved on to, and nowhere else: nothing of it outlives words that were erased. Whoever takes
-            something from it sees to it that the messages are still the same.
+        erasures: The thread's erasure count when it was folded.
+        byte_count: Bytes of the payloads that were folded.
+        beside: Data that other packages derived from the messages, each under its own key. It is copied and advanced
+            with the fold and stored nowhere else, so it never outlives erased text. Users of this data must check that
+            the messages are unchanged.
     """
 
     head_seq: int
@@ -54,22 +54,22 @@ class Folded:
     around: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 
     def is_of(self, thread: Thread) -> bool:
-        """Whether this is what the thread's journal folds to now."""
+        """Whether this is the current fold of the thread's journal."""
         return self.may_grow_to(thread) and (self.head_seq, self.head_digest) == (thread.head_seq, thread.head_digest)
 
     def may_grow_to(self, thread: Thread) -> bool:
-        """Whether it lies on the thread's branch, and before nothing but appends."""
+        """Whether it is on the thread's branch, with nothing but appends since."""
         return self.lineage == thread.lineage and self.erasures == thread.erasures and self.head_seq <= thread.head_seq
 
     def copy(self) -> "Folded":
-        """One that can be moved on while this one is kept."""
+        """A copy that can be advanced while this fold stays cached."""
         return replace(self, state=self.state.snapshot(), run_index=self.run_index.copy())
 
 
 def fold_thread(connection: Connection, thread: Thread, base: Folded | None = None) -> Folded:
-    """The thread's journal up to its head: one query for all of it, or for what came after `base`, which is moved on.
+    """The thread's journal up to its head: one query for all of it, or for the entries after `base`, which is advanced.
 
-    A `base` that is of another journal, of another branch or from before an erasure is not used.
+    A `base` of another journal, of another branch or from before an erasure is not used.
     """
     moved = None if base is None else _moved(connection, thread, base)
     if moved is not None:
@@ -78,15 +78,15 @@ def fold_thread(connection: Connection, thread: Thread, base: Folded | None = No
 
 
 def empty_fold(thread: Thread) -> Folded:
-    """The fold of a journal that has nothing yet: no query."""
+    """The fold of an empty journal; needs no query."""
     return _grown(thread, (), ThreadState(), RunIndex(), 0, {})
 
 
 def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | None:
     if not base.may_grow_to(thread):
         return None
-    # The last entry that was folded is read again: a database that was set back to an older state and went on from
-    # there has another one at its place.
+    # Read the last folded entry again: a database that was restored from a backup and written to since has another
+    # entry in its place.
     rows = _rows(connection, thread, base.head_seq)
     if not rows or rows[0].seq != base.head_seq or rows[0].digest != base.head_digest:
         return None
@@ -96,8 +96,8 @@ def _moved(connection: Connection, thread: Thread, base: Folded) -> Folded | Non
 def _rows(connection: Connection, thread: Thread, from_seq: int) -> Sequence[Any]:
     entry = tables.entry.c
     columns = (entry.seq, entry.branch, entry.run, entry.fence, entry.at, entry.kind, entry.payload, entry.digest)
-    # To the head of the row and no further: a unit that writes reads it and the entries in two snapshots, and what was
-    # appended in between would be folded once more by whoever moves the fold on.
+    # Read up to the head in the row and no further: a unit that writes reads the row and the entries in two snapshots,
+    # and entries appended in between would be folded a second time when the fold is advanced.
     part = entry.seq.between(from_seq, thread.head_seq)
     return connection.execute(select(*columns).where(entry.thread == thread.number, part).order_by(entry.seq)).all()
 
@@ -129,27 +129,27 @@ def _grown(
 
 
 class FoldCache:
-    """The folds that a process keeps: those asked for last, up to a number of bytes. Any thread may call."""
+    """The folds that a process caches, least recently used out first, up to a number of bytes. Thread-safe."""
 
     def __init__(
         self, byte_count_max: int = FOLD_BYTES_MAX, *, kept_s: float = FOLD_KEPT_S, clock: Clock = time.monotonic
     ) -> None:
-        """`byte_count_max` of 0 keeps nothing; `clock` tells seconds."""
+        """With `byte_count_max` 0 nothing is cached; `clock` returns seconds."""
         self._byte_count_max = byte_count_max
         self._kept_s = kept_s
         self._clock = clock
         self._lock = threading.Lock()
         self._kept: OrderedDict[int, tuple[Folded, float]] = OrderedDict()
-        self.byte_count = 0  #: bytes of the journals whose folds are kept
+        self.byte_count = 0  #: bytes of the cached folds' journals
 
     @property
     def numbers(self) -> list[int]:
-        """The threads whose folds are kept, the one asked for last at the end."""
+        """The numbers of the threads with a cached fold, the most recently used last."""
         with self._lock:
             return list(self._kept)
 
     def find(self, thread: Thread) -> Folded | None:
-        """A copy of what is kept of the thread, if it may be moved on to where the thread stands."""
+        """A copy of the thread's cached fold, if it can be advanced to the thread's present head."""
         with self._lock:
             folded = self._pop(thread.number)
             if folded is None or not folded.may_grow_to(thread):
@@ -158,9 +158,10 @@ class FoldCache:
         return folded.copy()
 
     def read(self, connection: Connection, thread: Thread, *, keep: bool = True) -> Folded:
-        """The thread's journal folded up to its head, for a reader of the snapshot that has the thread's row; kept too.
+        """The thread's journal folded up to its head, for a reader of the snapshot that has the thread's row; also
+        cached.
 
-        At most one query. A unit that writes does not `keep` it: what it sees may never be committed.
+        At most one query. A unit that writes must not `keep` it: what it sees may never be committed.
         """
         kept = self.find(thread)
         if kept is not None and kept.is_of(thread):
@@ -172,7 +173,7 @@ class FoldCache:
         return folded.copy()
 
     def keep(self, number: int, folded: Folded) -> None:
-        """Keep a fold of the thread with this number; nobody may move it on any more."""
+        """Cache a fold of the thread with this number; the caller must not advance it afterwards."""
         with self._lock:
             self._pop(number)
             if folded.byte_count > self._byte_count_max:
@@ -182,7 +183,7 @@ class FoldCache:
                 self._pop(next(iter(self._kept)))
 
     def forget(self) -> None:
-        """Let go of what nobody asked for in a while."""
+        """Evict folds that were not used for a while."""
         with self._lock:
             since = self._clock() - self._kept_s
             for number in [number for number, (_, at) in self._kept.items() if at < since]:

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs over the connection that `migrate` opened."""
+"""Alembic's entry point; it uses the connection that `migrate` opened."""
 
 from alembic import context
 

@@ -1,1 +1,1 @@
-"""The life of a run: acceptance, claims, liveness of workers, cancellation, queries and fleet figures."""
+"""The life of a run: acceptance, claims, worker liveness, cancellation, queries and fleet figures."""

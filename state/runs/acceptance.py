@@ -1,4 +1,4 @@
-"""Acceptance: one transaction that turns a request into a run. What it answered survives any crash."""
+"""Acceptance: one transaction that turns a request into a run. An acknowledged run survives any crash."""
 
 import json
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from sqlalchemy import Connection, select, update
 
 from threadmark.state import statements, tables
 from threadmark.state.entries.ids import ExecutionId, new_id
+from threadmark.state.entries.run_status import CancelAction, Multitask, RunStatus, ThreadStatus
 from threadmark.state.errors import NotFound, ThreadBusy
 from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
 from threadmark.state.runs.cancellation import cancel_active
 from threadmark.state.runs.resume import Question, Resume, answers_to
 from threadmark.state.runs.run_bounds import NO_BOUNDS, RunBounds, check_open_waits, check_scheduled
 from threadmark.state.runs.run_start import Start, leaves_from
-from threadmark.state.runs.run_status import CancelAction, Multitask, RunStatus, ThreadStatus
 from threadmark.state.threads import receipts
 from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_rows import create_thread, label_rows, thread_columns
@@ -24,15 +24,15 @@ from threadmark.state.threads.threads import lock_thread, merge_labels
 
 __all__ = ["Acceptance", "AnswerCheck", "FindStart", "RunSubmission", "accept"]
 
-#: Where the run leaves from, for a thread whose head is at this seq; called under the lock of the thread.
+#: Finds the position that the run starts from, given the thread's head seq; called with the thread locked.
 FindStart = Callable[[Connection, int], Start]
-#: Called under the lock of the thread with an open question and its answer, before that is recorded; raises Conflict.
+#: Called with the thread locked, an open question and its answer, before the answer is recorded; raises Conflict.
 AnswerCheck = Callable[[Connection, Wait, Any], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSubmission:
-    """A request for a run. Without `thread_id` the run gets a thread of its own."""
+    """A request for a run. Without `thread_id` the run gets its own thread."""
 
     tenant_id: str
     thread_id: str | None
@@ -46,33 +46,33 @@ class RunSubmission:
     multitask: Multitask = Multitask.ENQUEUE
     resumable: bool = False
     delay_us: int = 0
-    expires_at_us: int | None = None  #: when a stateless run's thread may go
+    expires_at_us: int | None = None  #: when a stateless run's thread may be deleted
     resume: Resume | None = None
-    check_answer: AnswerCheck | None = None  #: of a run that answers
-    find_start: FindStart | None = None  #: of a run that names a checkpoint
+    check_answer: AnswerCheck | None = None  #: for a run that answers
+    find_start: FindStart | None = None  #: for a run that names a checkpoint
     receipt: Receipt | None = None
     bounds: RunBounds = NO_BOUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """The accepted run, or the reply that its idempotency key stands for already."""
+    """The accepted run, or the stored reply of its idempotency key."""
 
     run: Run | None
     replay: Reply | None = None
-    cancelled: tuple[str, ...] = ()  #: runs that were asked to stop for this one
+    cancelled: tuple[str, ...] = ()  #: runs that were asked to stop in favour of this one
 
 
 def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Acceptance:
     """Accept a run.
 
-    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, BoundReached, and for a resume what
+    Raises NotFound (no such thread), ThreadBusy (strategy `reject`), KeyReused, BoundReached, and for a resume whatever
     `answers_to` and `leaves_from` raise; nothing is changed then.
     """
     replay = receipts.look_up(connection, submission.tenant_id, submission.receipt, now_us=now_us)
     if replay is not None:
         return Acceptance(run=None, replay=replay)
-    # After the look-up: a repeated request still gets its answer.
+    # After the receipt look-up: a repeated request still gets its reply.
     if submission.delay_us:
         check_scheduled(connection, submission.tenant_id, submission.bounds, now_us)
     if (alone := _accept_alone(connection, submission, now_us)) is not None:
@@ -84,12 +84,12 @@ def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Ac
     active = not is_new and statements.ACTIVE.first(connection, {"thread": thread.number}) is not None
     if active and submission.multitask is Multitask.REJECT:
         raise ThreadBusy(thread.thread_id)
-    # Under the lock: what was read before it may have moved, and the run would leave from where nobody stands.
+    # With the thread locked: what was read before may be outdated, and the run would start from an old position.
     submission = _leaving(connection, submission, thread)
     cancelled: tuple[str, ...] = ()
     if active and submission.multitask in (Multitask.INTERRUPT, Multitask.ROLLBACK):
         cancelled = cancel_active(connection, thread.number, CancelAction(submission.multitask), now_us)
-    # After that: a question that was asked no longer, because of a run that never began, may be answered again.
+    # After cancellation, which may reopen questions that lapsed because of a run that never began.
     execution_id = _execution(connection, submission, thread, now_us, is_new=is_new)
     run = insert_run(connection, submission, thread.number, thread.thread_id, execution_id, now_us)
     if not is_new:
@@ -106,13 +106,13 @@ def insert_run(
     execution_id: ExecutionId,
     now_us: int,
 ) -> Run:
-    """The row of a new pending run."""
+    """Insert the row of a new pending run."""
     row = statements.INSERT_RUN.first(connection, _columns(submission, execution_id, now_us) | {"thread": thread})
     return run_of(row, thread_id)
 
 
 def _accept_alone(connection: Connection, submission: RunSubmission, now_us: int) -> Run | None:
-    """A run on a thread of its own, where that is one statement; None where it is not, and nothing is done."""
+    """Accept a run on its own thread in one statement; None, with nothing changed, if that is not possible."""
     if connection.dialect.name == "sqlite" or submission.thread_id is not None or submission.resume is not None:
         return None
     thread_id, metadata = new_id(now_us), {**(submission.thread_metadata or {}), **_labels(submission)}
@@ -134,7 +134,7 @@ def _accept_alone(connection: Connection, submission: RunSubmission, now_us: int
 
 
 def _columns(submission: RunSubmission, execution_id: ExecutionId, now_us: int) -> dict[str, Any]:
-    """The columns of a new pending run, but for its thread."""
+    """The columns of a new pending run, except its thread."""
     return {
         "run_id": new_id(now_us),
         "tenant_id": submission.tenant_id,
@@ -162,7 +162,7 @@ def _labels(submission: RunSubmission) -> dict[str, Any]:
 
 
 def _thread(connection: Connection, submission: RunSubmission, now_us: int) -> tuple[Any, bool]:
-    """The locked row of the thread, and whether it was made for this run."""
+    """The locked row of the thread, and whether it was created for this run."""
     if submission.thread_id is not None:
         row = lock_thread(connection, submission.tenant_id, submission.thread_id)
         if row is not None:
@@ -179,16 +179,16 @@ def _thread(connection: Connection, submission: RunSubmission, now_us: int) -> t
         status=ThreadStatus.BUSY,
         expires_at_us=submission.expires_at_us,
     )
-    # Somebody else made it in this very moment.
+    # Another request has just created it.
     return (made, True) if made is not None else (lock_thread(connection, submission.tenant_id, thread_id), False)
 
 
 def _execution(
     connection: Connection, submission: RunSubmission, thread: Any, now_us: int, *, is_new: bool
 ) -> ExecutionId:
-    """The execution that the run is to carry on, or the one that it begins.
+    """The execution that the run is to continue, or the new one that it begins.
 
-    Whether it can still be carried on is seen when the run begins, from the journal.
+    Whether it can be continued is determined from the journal when the run begins.
     """
     fresh = ExecutionId(new_id(now_us))
     if submission.resume is not None:
@@ -197,7 +197,7 @@ def _execution(
         return fresh
     if not submission.request.messages and submission.request.from_seq is None:
         return _last_execution(connection, thread.number) or fresh
-    # Whoever answers from now on is told that the thread has moved on.
+    # From now on an answer fails because the thread has moved on.
     statements.SUPERSEDE.count(connection, {"thread_number": thread.number})
     return fresh
 
@@ -212,7 +212,7 @@ def _last_execution(connection: Connection, thread: int) -> ExecutionId | None:
 
 
 def _leaving(connection: Connection, submission: RunSubmission, thread: Any) -> RunSubmission:
-    """The offer as a fork, or as none where its checkpoint says where the thread stands."""
+    """The submission with `from_seq` set, if it forks; a checkpoint at the thread's present position is no fork."""
     if submission.find_start is None:
         return submission
     from_seq = leaves_from(
@@ -225,7 +225,7 @@ def _leaving(connection: Connection, submission: RunSubmission, thread: Any) -> 
 
 
 def _answer(connection: Connection, thread: Any, submission: RunSubmission, resume: Resume, now_us: int) -> ExecutionId:
-    """Record the answers of a resume; the execution that asked."""
+    """Record the answers of a resume; returns the execution that asked."""
     questions = _questions(connection, thread.number)
     answers, execution_id = answers_to(thread.thread_id, resume.value, questions, submission.assistant)
     wait = tables.wait.c

@@ -1,11 +1,11 @@
-"""Cancellation: a flag in the inbox of whoever holds the thread; runs that never began end at once."""
+"""Cancellation: a flag in the inbox for the thread's holder; runs that never began end at once."""
 
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, select, update
 
 from threadmark.state import statements, tables
-from threadmark.state.runs.run_status import CancelAction, RunStatus, ThreadStatus
+from threadmark.state.entries.run_status import CancelAction, RunStatus, ThreadStatus
 
 __all__ = ["cancel_active", "refresh_status"]
 
@@ -18,7 +18,7 @@ def cancel_active(
     run_ids: Sequence[str] | None = None,
     statuses: Sequence[RunStatus] = (RunStatus.PENDING, RunStatus.RUNNING),
 ) -> tuple[str, ...]:
-    """Ask the unfinished runs of a thread (all, or those named) to stop; the ids of those that were asked."""
+    """Ask the unfinished runs of a thread (all, or those named) to stop; returns the ids of those that were asked."""
     connection.execute(statements.LOCK_THREAD, {"thread": thread})
     run = tables.run.c
     statement = select(run.number, run.run_id, run.status, run.attempts, run.cancel).where(
@@ -37,7 +37,8 @@ def cancel_active(
                 "cancel": action,
             }
         else:
-            # Parked: claimable at once, so that a worker journals the end. A rollback that was asked for stays so.
+            # Parked: make it claimable at once, so that a worker journals the end. A requested rollback stays a
+            # rollback.
             asked_for = CancelAction.ROLLBACK if row.cancel == CancelAction.ROLLBACK else action
             values = {"cancel": asked_for, "due_at": 0, "parked": None}
         connection.execute(update(tables.run).where(run.number == row.number).values(updated_at=now_us, **values))
@@ -51,7 +52,7 @@ def cancel_active(
 
 
 def _ask_again(connection: Connection, thread: int) -> None:
-    """Open the questions that fell away for runs that never began: nothing has moved, and nobody could answer them."""
+    """Reopen questions that lapsed because of runs that never began: nothing has moved, so they can be answered."""
     if statements.ACTIVE.first(connection, {"thread": thread}) is not None:
         return
     wait = tables.wait.c
@@ -63,7 +64,7 @@ def _ask_again(connection: Connection, thread: int) -> None:
 
 
 def refresh_status(connection: Connection, thread: int, now_us: int) -> None:
-    """Bring a thread's status in line after its last unfinished run ended without a turn."""
+    """Update a thread's status after its last unfinished run ended without a turn."""
     wait = tables.wait.c
     if statements.ACTIVE.first(connection, {"thread": thread}) is not None:
         return

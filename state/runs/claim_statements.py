@@ -1,7 +1,8 @@
-"""The statements of a claim. On PostgreSQL a claim is one of them; on SQLite, where none waits for another, a few.
+"""The SQL of a claim. On PostgreSQL a claim is one statement; on SQLite, where writers run one at a time, it is
+several.
 
-Portable: the same text serves SQLite (where FOR UPDATE SKIP LOCKED is silently left out, its one writer needs none)
-and PostgreSQL.
+Portable: the same text serves PostgreSQL and SQLite. SQLAlchemy omits FOR UPDATE SKIP LOCKED on SQLite, whose single
+writer does not need it.
 """
 
 from typing import Any
@@ -30,7 +31,7 @@ from threadmark.db.portable import ANSWERED, RUNNING, any_of
 from threadmark.db.prepared import Prepared
 from threadmark.state import tables
 from threadmark.state.entries.instants import database_now_us
-from threadmark.state.runs.run_status import RunStatus, ThreadStatus
+from threadmark.state.entries.run_status import RunStatus, ThreadStatus
 from threadmark.state.statements import CLAIMABLE, HEAD_SEQ, PROGRESS
 
 __all__ = [
@@ -48,8 +49,8 @@ __all__ = [
     "UNFOLDED",
 ]
 
-#: A run that loses its worker once more after so many deaths in a row is a suspect: it is tried in a worker of its own.
-#: Not sooner: workers die of much, and suspects are taken over one at a time.
+#: A run whose worker dies once more after this many deaths in a row is a suspect: the next worker that takes it takes
+#: nothing else. A lower number would be too slow: workers die for many reasons, and suspects are taken one at a time.
 SUSPECT_DEATH_COUNT = 2
 
 _run, _thread, _wait, _worker = tables.run.c, tables.thread.c, tables.wait.c, tables.worker.c
@@ -67,8 +68,9 @@ _begins_turn: dict[str, Any] = {
     "parked": None,
     "updated_at": database_now_us(),
 }
-#: What a claim locks. The run too: PostgreSQL looks again only at rows that it locks, and a run that somebody claimed
-#: and settled between the snapshot and the lock of its thread would be taken as it was in the snapshot.
+#: What a claim locks. Runs as well as threads: PostgreSQL re-evaluates only the rows that it locks, so a run that
+#: another worker claimed and settled between the snapshot and the lock of its thread would be taken as the snapshot
+#: shows it.
 _TAKEN = (tables.thread, tables.run)
 
 _is_suspect = and_(_run.orphaned >= SUSPECT_DEATH_COUNT, ~PROGRESS)
@@ -98,12 +100,12 @@ _due_run = _due.where(_run.run_id == bindparam("run_id"))
 
 
 def _claim(orphan: CTE, due: CTE) -> Prepared:
-    """Take these runs (number, thread); their runs, their threads, whether they were orphans, and whether the journal
-    may lack answers.
+    """Claim these (number, thread) pairs; returns their runs and threads, whether each was an orphan, and whether its
+    journal may lack answers.
 
-    A claim's one snapshot is older than its locks, so an answer that came in between is not seen in it. Answers belong
-    to questions, and only turns ask: where the snapshot has no question of the thread, and the fence that it has is the
-    one before this claim's, there is none. Otherwise the answers have to be read, in the next statement.
+    A claim's snapshot is older than its locks, so it misses an answer that came in between. Answers belong to
+    questions, and only turns ask questions. If the snapshot has no question of the thread, and the thread's fence is
+    the one before this claim's, there is no answer. Otherwise the next statement has to read the answers.
     """
     thread, run = tables.thread, tables.run
     was_orphan = _is_one_of(_run.number, select(orphan.c.number))
@@ -128,7 +130,7 @@ def _claim(orphan: CTE, due: CTE) -> Prepared:
     before = thread.alias("before")
     return Prepared(
         select(
-            # Not column by column: the driver keeps no statement of more than 4,096 characters.
+            # Not column by column: the driver does not prepare statements of more than 4,096 characters.
             literal_column("taken.*"),
             literal_column("held.*"),
             or_(before.c.fence != held.c.fence - 1, exists().where(_wait.thread == held.c.number)).label("may_lack"),
@@ -141,24 +143,24 @@ def _claim(orphan: CTE, due: CTE) -> Prepared:
 
 
 def _is_one_of(column: ColumnElement[Any], chosen: SelectBase) -> ColumnElement[bool]:
-    """Whether a column is one of those chosen. As an array: a plan that is kept for every count takes a join for a
-    large one and reads the whole table.
+    """Whether a column is one of those chosen. Uses an array: in a generic plan PostgreSQL assumes that a subquery is
+    large, chooses a join, and reads the whole table.
     """
     return column == any_(func.array(chosen.scalar_subquery(), type_=ARRAY(BigInteger)))
 
 
 _orphan = _of_all.limit(bindparam("orphan_count_max", type_=BigInteger())).cte("orphan")
 
-#: On PostgreSQL: up to `count_max` runs, orphans first, up to `orphan_count_max` of them.
+#: PostgreSQL: claim up to `count_max` runs, orphans first, and of those up to `orphan_count_max`.
 CLAIM = _claim(_orphan, _due.limit(_count_max - select(func.count()).select_from(_orphan).scalar_subquery()).cte("due"))
 
-#: On PostgreSQL: the run of this id, if it is due.
+#: PostgreSQL: claim the run with this id, if it is due.
 CLAIM_RUN = _claim(_orphans.limit(0).cte("orphan"), _due_run.limit(_count_max).cte("due"))
 
-#: On PostgreSQL: a suspect.
+#: PostgreSQL: claim a suspect.
 CLAIM_SUSPECT = _claim(_suspects.limit(1).cte("orphan"), _due.limit(0).cte("due"))
 
-#: Running runs on `routes` whose thread's owner has no live lease; the same, if suspects.
+#: Running runs on `routes` whose thread's owner has no live lease; the same for suspects.
 ORPHANS = Prepared(_of_all.limit(_count_max))
 SUSPECTS = Prepared(_suspects.limit(_count_max))
 
@@ -170,7 +172,7 @@ _their_count = (
 )
 _is_freer = or_(_their_count < _my_count, and_(_their_count == _my_count, _worker.worker_id < _worker_id))
 
-#: Whether a suspect waits, and whether no live worker holds fewer threads than this one.
+#: Whether a suspect is waiting, and whether no live worker holds fewer threads than this one.
 LOOK_FOR_SUSPECTS = Prepared(
     select(
         _found.where(_is_suspect).exists().label("waits"),
@@ -180,11 +182,11 @@ LOOK_FOR_SUSPECTS = Prepared(
     )
 )
 
-#: Pending runs that are due on `routes`; the same, if it is the run of this id.
+#: Pending runs on `routes` that are due; the same for the run with this id.
 DUE = Prepared(_due.limit(_count_max))
 DUE_RUN = Prepared(_due_run.limit(_count_max))
 
-#: The leases of threads: their fences rise.
+#: Lease the threads, which raises their fences.
 TAKE_THREADS = Prepared(
     update(tables.thread)
     .where(any_of(_thread.number, bindparam("threads", type_=ARRAY(BigInteger))))
@@ -192,7 +194,7 @@ TAKE_THREADS = Prepared(
     .returning(tables.thread)
 )
 
-#: Runs begin a turn.
+#: Begin a turn of the runs.
 TAKE_RUNS = Prepared(
     update(tables.run)
     .where(any_of(_run.number, bindparam("runs", type_=ARRAY(BigInteger))))
@@ -200,7 +202,7 @@ TAKE_RUNS = Prepared(
     .returning(tables.run)
 )
 
-#: Answers that the journals of `threads` do not have yet, in the order in which they came.
+#: Answers that the journals of `threads` lack, in the order in which they were given.
 UNFOLDED = Prepared(
     select(tables.wait)
     .where(

@@ -1,7 +1,7 @@
-"""Claims: which run a worker takes a turn of, under which fence; and who is dead.
+"""Claims: which run a worker advances, and under which fence.
 
-All lease arithmetic is done by the database and by its clock. A claim raises the fence, so whatever the former holder
-still sends is refused.
+The database does all lease arithmetic, by its own clock. A claim raises the fence, so later writes of the former holder
+are refused.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, insert, select, true, update
+from sqlalchemy import Connection, func, select, update
 
 from threadmark.db.portable import PENDING
 from threadmark.db.prepared import Prepared, row_maker
 from threadmark.state import statements, tables
 from threadmark.state.entries.entry import Failure
 from threadmark.state.entries.instants import FAR_US, database_now_us
+from threadmark.state.entries.run_status import ParkReason, RunStatus, ThreadStatus
 from threadmark.state.records import Run, Thread, Wait, run_of, thread_of, wait_of
 from threadmark.state.runs import claim_statements
-from threadmark.state.runs.run_status import ParkReason, RunStatus, ThreadStatus
 
 __all__ = [
     "Claim",
@@ -27,14 +27,10 @@ __all__ = [
     "claim",
     "claim_run",
     "claim_suspect",
-    "expire",
-    "has_lease",
-    "heartbeat",
     "look_for_suspects",
     "next_due_us",
     "own",
     "read_inbox",
-    "register",
     "release",
 ]
 
@@ -49,13 +45,13 @@ class Claim:
 
     run: Run
     thread: Thread
-    answers: tuple[Wait, ...]  #: answers that the journal does not have yet
-    was_orphan: bool = False  #: taken over from a worker that has no live lease
+    answers: tuple[Wait, ...]  #: answers that the journal lacks
+    was_orphan: bool = False  #: taken over from a worker without a live lease
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A thread that a worker holds, for which run, under which fence; `inbox` counts what came from outside."""
+    """A thread that a worker holds, its run and its fence; `inbox` counts what came from outside."""
 
     run: int
     thread: int
@@ -65,59 +61,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbox:
-    """What came from outside for the holder of a thread: answers not yet folded in, and a cancellation."""
+    """What came from outside for the holder of a thread: answers that are not folded in yet, and a cancellation."""
 
     run: Run
     answers: tuple[Wait, ...]
-
-
-def register(connection: Connection, worker_id: str, ttl_s: float, agents: str) -> None:
-    """Begin a worker's lease, in the place of one that it had and that ended."""
-    connection.execute(delete(tables.worker).where(tables.worker.c.worker_id == worker_id))
-    now = connection.execute(select(database_now_us())).scalar_one()
-    connection.execute(
-        insert(tables.worker),
-        {
-            "worker_id": worker_id,
-            "lease_until": now + round(ttl_s * 1_000_000),
-            "started_at": now,
-            "beat_at": now,
-            "agents": agents,
-        },
-    )
-
-
-def heartbeat(
-    connection: Connection,
-    worker_id: str,
-    ttl_s: float,
-    counts: Mapping[str, int | str] | None = None,
-    *,
-    if_late: bool = False,
-) -> bool:
-    """Renew a worker's lease, and tell its `counts` (of `WorkerSeen`).
-
-    False when it was buried meanwhile, or had ended: somebody may have taken its threads since. `if_late` renews one
-    that had ended: of a worker that all others spared (see `spare`).
-    """
-    lives = true() if if_late else tables.worker.c.lease_until >= database_now_us()
-    renewed = connection.execute(
-        update(tables.worker)
-        .where(tables.worker.c.worker_id == worker_id, lives)
-        .values(lease_until=database_now_us() + round(ttl_s * 1_000_000), beat_at=database_now_us(), **(counts or {}))
-    )
-    return renewed.rowcount == 1
-
-
-def has_lease(worker_id: ColumnElement[str | None]) -> ColumnElement[bool]:
-    """Whether the worker that a column names lives: a condition for the queries of others, by the database's clock."""
-    lives = and_(tables.worker.c.worker_id == worker_id, tables.worker.c.lease_until > database_now_us())
-    return exists().where(lives)
-
-
-def expire(connection: Connection, worker_ids: Collection[str]) -> None:
-    """End the leases of workers that are known to be gone; their threads are claimable at once."""
-    connection.execute(delete(tables.worker).where(tables.worker.c.worker_id.in_(list(worker_ids))))
 
 
 def claim(
@@ -131,10 +78,10 @@ def claim(
 ) -> list[Claim]:
     """Take up to `count_max` runs: orphans first (up to `orphan_count_max` of them), then pending runs that are due.
 
-    A pending run is eligible when its thread is unowned and no earlier run of the thread is unfinished; tenants take
+    A pending run is eligible when its thread has no owner and no earlier run of the thread is unfinished; tenants take
     turns. An orphan is a running run whose thread's owner has no live lease. `routes` names what this worker can run.
 
-    Without suspects, orphans at which workers died again and again are left to `claim_suspect`.
+    Suspects, at which workers died repeatedly, are left to `claim_suspect`.
     """
     bound = count_max if orphan_count_max is None else min(count_max, orphan_count_max)
     wanted = {"routes": list(routes), "count_max": count_max, "with_suspects": with_suspects}
@@ -151,9 +98,9 @@ def claim(
 
 
 def claim_suspect(connection: Connection, worker_id: str, routes: Collection[str]) -> Claim | None:
-    """Take one orphan at which workers died again and again; None where there is none.
+    """Take one orphan at which workers died repeatedly; None if there is none.
 
-    The worker takes nothing else until the run has got further: if it dies again, it is by this run.
+    The worker takes nothing else until the run has progressed: if the worker dies, this run is the cause.
     """
     wanted = {"routes": list(routes), "count_max": 1}
     if connection.dialect.name != "sqlite":
@@ -165,14 +112,14 @@ def claim_suspect(connection: Connection, worker_id: str, routes: Collection[str
 
 
 def look_for_suspects(connection: Connection, worker_id: str, routes: Collection[str]) -> tuple[bool, bool]:
-    """Whether a suspect waits, and whether no live worker holds less than this one: it would be free soonest."""
+    """Whether a suspect is waiting, and whether no live worker holds less than this one (it frees up soonest)."""
     wanted = {"routes": list(routes), "worker_id": worker_id}
     (seen,) = claim_statements.LOOK_FOR_SUSPECTS.all(connection, wanted)
     return bool(seen.waits), bool(seen.is_freest)
 
 
 def claim_run(connection: Connection, worker_id: str, routes: Collection[str], run_id: str) -> Claim | None:
-    """Take this run, if it is pending, due and eligible as for `claim`; None when it is not, or when there is none."""
+    """Take this run, if it is pending, due and eligible as for `claim`; otherwise None."""
     wanted = {"routes": list(routes), "count_max": 1, "run_id": run_id}
     if connection.dialect.name != "sqlite":
         taken = _claims(connection, claim_statements.CLAIM_RUN.tuples(connection, wanted | {"worker_id": worker_id}))
@@ -182,7 +129,7 @@ def claim_run(connection: Connection, worker_id: str, routes: Collection[str], r
 
 
 def own(connection: Connection, worker_id: str) -> list[Held]:
-    """What the database says that a worker holds."""
+    """The threads that a worker holds, according to the database."""
     rows = connection.execute(statements.OWN, {"worker_id": worker_id})
     return [Held(run=row.number, thread=row.thread, fence=row.fence, inbox=row.inbox) for row in rows]
 
@@ -195,10 +142,10 @@ def release(
     failure: Failure | None = None,
     back_off: Callable[[int], int | None] | None = None,
 ) -> bool:
-    """Let a thread go whose turn broke off; its run is due again after `delay_us`. False when it was taken meanwhile.
+    """Release a thread whose turn broke off; its run is due again after `delay_us`. False if it was taken meanwhile.
 
-    With a `failure` that the run is to blame for it is kept and counted: `back_off` says for how many microseconds the
-    run rests after so many turns in a row without progress, or None for a run that is quarantined.
+    With a `failure` that the run is to blame for, the failure is stored and counted. `back_off` maps the number of
+    turns in a row without progress to the delay of the run (microseconds), or to None for a run to quarantine.
     """
     let_go = connection.execute(
         update(tables.thread)
@@ -237,7 +184,7 @@ def next_due_us(connection: Connection) -> int | None:
 
 
 def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
-    """The holder's run as it is now, and the answers that the journal does not have yet; None once it was deleted."""
+    """The present state of the holder's run, and the answers that the journal lacks; None if the run was deleted."""
     row = connection.execute(statements.RUN, {"run": run}).one_or_none()
     if row is None:
         return None
@@ -245,7 +192,7 @@ def read_inbox(connection: Connection, thread: int, run: int) -> Inbox | None:
 
 
 def _claims(connection: Connection, rows: list[tuple[Any, ...]]) -> list[Claim]:
-    """The claims behind what PostgreSQL's one statement took."""
+    """The claims in the rows of PostgreSQL's one statement."""
     if not rows:
         return []
     runs = [_RUN_ROW(row[:_WIDTH]) for row in rows]

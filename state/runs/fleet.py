@@ -1,16 +1,18 @@
-"""What operators look at: the workers, the queue, what nobody can run, and whether the database answers."""
+"""Fleet figures for operators: the workers, the queue, runs that no worker can take, a database probe,
+and leases that a wait for SQLite's write lock kept from being renewed."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from threadmark.db.portable import greatest
+from threadmark.db.prepared import Prepared
 from threadmark.state import statements, tables
 from threadmark.state.entries.instants import database_now_us, from_us
-from threadmark.state.runs.run_status import RunStatus
+from threadmark.state.entries.run_status import RunStatus
 
 __all__ = [
     "RATE_WINDOW_S",
@@ -22,10 +24,15 @@ __all__ = [
     "probe",
     "queue_depths",
     "served_routes",
+    "spare",
     "unserved_routes",
 ]
 
-#: The time over which workers count their recent claims (seconds).
+_worker = tables.worker.c
+#: The workers whose lease has expired.
+_LATE = Prepared(select(_worker.worker_id).where(_worker.lease_until <= database_now_us()))
+
+#: The window in which workers count recent claims (seconds).
 RATE_WINDOW_S = 60
 
 _PROBE_TENANT = ""
@@ -33,7 +40,7 @@ _PROBE_TENANT = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopSeen:
-    """A long-lived task of a worker. `age_s`: since its last round ended well; None: none has yet."""
+    """A long-lived loop of a worker. `age_s`: time since its last successful round; None before the first."""
 
     name: str
     age_s: float | None
@@ -43,10 +50,10 @@ class LoopSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSeen:
-    """An enrolled worker. `lease_left_s` below 0 means that nobody has buried it yet.
+    """A registered worker. A `lease_left_s` below 0 means that the lease has expired and nobody has reaped the worker.
 
-    What it counts is as old as its last heartbeat: claims since its start and, of these, orphans taken over; claims in
-    the last RATE_WINDOW_S seconds; and how long its event loop kept a call waiting (seconds).
+    The counts date from the last heartbeat: claims since the start and how many of them took over orphans; claims in
+    the last RATE_WINDOW_S seconds; and how long the event loop kept a call waiting (seconds).
     """
 
     worker_id: str
@@ -73,7 +80,7 @@ class QueueDepth:
 
 
 def list_workers(connection: Connection) -> list[WorkerSeen]:
-    """All enrolled workers, oldest first."""
+    """All registered workers, oldest first."""
     turns = (
         select(func.count(tables.thread.c.number))
         .where(tables.thread.c.owner == tables.worker.c.worker_id)
@@ -102,13 +109,13 @@ def list_workers(connection: Connection) -> list[WorkerSeen]:
 
 
 def _loops(spelled: str, since_s: float) -> list[LoopSeen]:
-    """The loops of a heartbeat that is `since_s` seconds old, with their ages of today."""
+    """The loops in a heartbeat that is `since_s` seconds old, with their present ages."""
     told = msgspec.json.decode(spelled, type=list[LoopSeen])
     return [each if each.age_s is None else replace(each, age_s=each.age_s + since_s) for each in told]
 
 
 def queue_depths(connection: Connection) -> list[QueueDepth]:
-    """Unfinished runs by route, status and what they are parked for."""
+    """Unfinished runs by route, status and park reason."""
     run = tables.run.c
     rows = connection.execute(
         select(
@@ -136,7 +143,7 @@ def queue_depths(connection: Connection) -> list[QueueDepth]:
 
 
 def claim_lag_s(connection: Connection) -> float:
-    """How long ago the run became claimable that has waited longest for nothing but a worker; 0 without one."""
+    """For how long the oldest claimable run has waited for a worker (seconds); 0 if there is none."""
     run = tables.run.c
     row = connection.execute(
         select(func.min(greatest(run.due_at, run.updated_at)).label("since"), database_now_us().label("now"))
@@ -147,7 +154,7 @@ def claim_lag_s(connection: Connection) -> float:
 
 
 def served_routes(connection: Connection) -> frozenset[str]:
-    """Routes that a worker with a live lease serves: each of its agents, by name and by name@version."""
+    """Routes that a worker with a live lease serves: each of its agents, as name and as name@version."""
     worker = tables.worker.c
     live = connection.execute(select(worker.agents).where(worker.lease_until > database_now_us())).scalars()
     agents = [msgspec.json.decode(each, type=dict[str, str]) for each in live]
@@ -157,7 +164,7 @@ def served_routes(connection: Connection) -> frozenset[str]:
 
 
 def unserved_routes(connection: Connection, routes: Collection[str] | None = None) -> list[str]:
-    """Routes (of `routes`, or of all unfinished runs) that no live worker serves: their runs wait for a deploy."""
+    """Routes (of `routes`, or of all unfinished runs) that no live worker serves; their runs wait for a deploy."""
     if routes is None:
         run = tables.run.c
         unfinished = run.status.in_([RunStatus.PENDING, RunStatus.RUNNING])
@@ -168,7 +175,7 @@ def unserved_routes(connection: Connection, routes: Collection[str] | None = Non
 
 
 def probe(connection: Connection, name: str) -> bool:
-    """Write a row, read it back, remove it: whether the database does its work."""
+    """Write a row, read it back, and delete it; True if the database does all three."""
     receipt = tables.receipt
     chosen = (receipt.c.tenant_id == _PROBE_TENANT, receipt.c.key == name)
     connection.execute(delete(receipt).where(*chosen))
@@ -179,3 +186,17 @@ def probe(connection: Connection, name: str) -> bool:
     found = connection.execute(select(receipt.c.request_digest).where(*chosen)).scalar_one_or_none()
     connection.execute(delete(receipt).where(*chosen))
     return found == name
+
+
+def spare(connection: Connection, beating: Callable[[Iterable[str]], list[str]], ttl_s: float) -> list[str]:
+    """Renew the expired leases of workers that are known to live (`Liveness.beating`); returns their ids.
+
+    Called in a claim's transaction, before the claim: it holds the write lock that those workers wait for, and the
+    claim then takes nothing that they hold. A frozen worker no longer beats and is not spared.
+    """
+    late = [row.worker_id for row in _LATE.all(connection, {})]
+    spared = beating(late) if late else []
+    if spared:
+        until = database_now_us() + round(ttl_s * 1_000_000)
+        connection.execute(update(tables.worker).where(_worker.worker_id.in_(spared)).values(lease_until=until))
+    return spared

@@ -1,11 +1,13 @@
-"""Who is dead, known at once: a worker holds a lock that falls when its process does.
+"""Immediate detection of dead workers: each worker holds a lock that is released when its process dies.
 
-A file lock falls exactly when its process is gone: it is believed at once, on SQLite and among the workers of one
-machine. On PostgreSQL each worker also holds a session advisory lock, which falls when the connection breaks; that is
-a death only by the rules of `threadmark.state.runs.fallen_locks`. Both only speed things up: the lease decides.
+A file lock is released exactly when its process ends, so it is conclusive, on SQLite and among the workers of one
+machine. On PostgreSQL each worker also holds a session advisory lock, which is released when the connection breaks;
+that means a death only by the rules of `threadmark.state.runs.fallen_locks`. Both only speed up detection: the lease
+decides.
 
-But on SQLite a lease is renewed by whoever gets the one write lock, and somebody may hold that for longer than a lease.
-So a worker also beats: it writes into its locked file until when it may be counted on, whatever the database is at.
+On SQLite a worker needs the single write lock to renew its lease, and another process may hold that lock for longer
+than a lease lasts. A worker therefore also beats: it writes into its locked file until when others may count on it,
+whatever the database is doing.
 """
 
 import fcntl
@@ -19,43 +21,46 @@ from typing import Protocol
 __all__ = ["FileLocks", "Liveness"]
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}\.lock")
-#: Digits of an instant in a lock file: nanoseconds of the machine's monotonic clock, which its processes share.
+#: Digits of an instant in a lock file: nanoseconds of the monotonic clock that all processes of the machine share.
 _BEAT_WIDTH = 20
 
 
 class Liveness(Protocol):
-    """Blocking calls, each; made outside the event loop."""
+    """Signs of life of workers. Every call blocks, so it is made outside the event loop."""
 
     def hold(self, worker_id: str) -> None:
-        """Show that this process lives, until `release` or death."""
+        """Show that this process is alive, until `release` or death."""
 
     def refresh(self, worker_id: str) -> None:
-        """Show it again if the sign was lost; called with every heartbeat."""
+        """Restore the sign if it was lost; called with every heartbeat."""
 
     def is_lost(self) -> bool:
-        """Whether the sign was lost, as far as this process can see without asking anybody."""
+        """Whether the sign was lost, as far as this process knows without I/O to the server."""
 
     def is_unsure(self) -> bool:
-        """Whether `dead` waits for somebody's grace to end and should be asked again soon."""
+        """Whether a grace period is running, so that `dead` should be called again soon."""
 
     def release(self, worker_id: str) -> None:
-        """Stop showing it."""
+        """Stop showing the sign."""
 
     def dead(self) -> list[str]:
-        """Workers that showed it and do not any more."""
+        """Workers that showed the sign and no longer do."""
 
     def forget(self, worker_id: str) -> None:
-        """Remove what is left of a worker that was buried."""
+        """Clean up after a worker that was reaped."""
 
     def beat(self, worker_id: str, until_s: float) -> bool:
-        """Let the workers of this machine count on this one until then (`time.monotonic()`). False: they cannot."""
+        """Declare this worker alive until then (`time.monotonic()`) to the workers of this machine.
+
+        False if that failed.
+        """
 
     def beating(self, worker_ids: Iterable[str]) -> list[str]:
-        """Those that live and can be counted on now, by what their processes said on this machine."""
+        """Those that are alive now, according to what their processes declared on this machine."""
 
 
 class FileLocks:
-    """Locks `<folder>/<worker id>.lock`. A lock that can be taken belongs to a dead worker."""
+    """Locks on `<folder>/<worker id>.lock`. A lock that can be taken belongs to a dead worker."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -64,7 +69,7 @@ class FileLocks:
     def hold(self, worker_id: str) -> None:
         """Lock this process's file until `release` or death."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        # Locked under another name first: whoever looks finds the lock held, and never a file about to be locked.
+        # Lock the file under another name first, so that no observer finds it unlocked.
         path = self._folder / f"{worker_id}.new"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +77,7 @@ class FileLocks:
         self._held[worker_id] = descriptor
 
     def refresh(self, worker_id: str) -> None:
-        """A file lock is not lost while the process lives."""
+        """Does nothing: a file lock is not lost while the process lives."""
 
     def is_lost(self) -> bool:
         """Never: see `refresh`."""
@@ -83,7 +88,7 @@ class FileLocks:
         return False
 
     def release(self, worker_id: str) -> None:
-        """Let the file go and remove it."""
+        """Release the lock and remove the file."""
         descriptor = self._held.pop(worker_id, None)
         if descriptor is not None:
             (self._folder / f"{worker_id}.lock").unlink(missing_ok=True)
@@ -97,12 +102,12 @@ class FileLocks:
         try:
             os.pwrite(descriptor, b"%0*d" % (_BEAT_WIDTH, int(until_s * 1_000_000_000)), 0)
         except OSError:
-            # The disk is full, perhaps: the lease alone decides then.
+            # The disk may be full; then only the lease decides.
             return False
         return True
 
     def beating(self, worker_ids: Iterable[str]) -> list[str]:
-        """Those whose lock is held and whose instant has not come."""
+        """Those whose lock is held and whose declared instant is in the future."""
         now_ns = time.monotonic_ns()
         return [each for each in worker_ids if self._counted_on_until_ns(each) > now_ns]
 
@@ -117,11 +122,11 @@ class FileLocks:
         return int(beat) if len(beat) == _BEAT_WIDTH and beat.isdigit() else 0
 
     def dead(self) -> list[str]:
-        """Workers whose lock nobody holds any more."""
+        """Workers whose lock is no longer held."""
         return [each for each, is_free in self.survey().items() if is_free]
 
     def survey(self) -> dict[str, bool]:
-        """The other workers of this folder, and whether nobody holds their lock any more."""
+        """The other workers of this folder, and whether the lock of each is free."""
         if not self._folder.is_dir():
             return {}
         found = {}
@@ -135,12 +140,12 @@ class FileLocks:
         return found
 
     def forget(self, worker_id: str) -> None:
-        """Remove the file of a worker that was buried."""
+        """Remove the file of a worker that was reaped."""
         if worker_id not in self._held:
             (self._folder / f"{worker_id}.lock").unlink(missing_ok=True)
 
     def _is_free(self, path: Path) -> bool | None:
-        """Whether the lock can be taken; None where there is none, or one of another user."""
+        """Whether the lock can be taken; None if there is no such file, or it belongs to another user."""
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
         except (FileNotFoundError, PermissionError):

@@ -1,4 +1,4 @@
-"""Which questions an answer is for. Pure: the one rule, for what was read under the lock of the thread."""
+"""Which questions an answer is for. Pure: the single rule, applied to rows that were read with the thread locked."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from threadmark.state.errors import AlreadyAnswered, AskedByAnother, Conflict, N
 
 __all__ = ["ANSWER_KEYS", "Question", "Resume", "answers_to", "names_questions"]
 
-#: Keys of an answer that is an object. An object without any of them maps ids of questions to answers.
+#: Keys of an answer that is an object. An object without any of them maps question ids to answers.
 ANSWER_KEYS = frozenset({"approve", "reason", "effect", "result"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Answers to the open approvals of a thread: one value, or a value for each wait id."""
+    """Answers to the open approvals of a thread: one value, or a value per wait id."""
 
     value: Any
     actor: str
@@ -23,7 +23,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question that the thread has put to people, and the assistant whose run put it."""
+    """A question that the thread asked, and the assistant whose run asked it."""
 
     wait_id: str
     kind: str
@@ -39,16 +39,16 @@ class Question:
 
 
 def names_questions(value: Any) -> bool:
-    """Whether the value of a resume maps ids of questions to answers; any other is an answer itself."""
+    """Whether the value of a resume maps question ids to answers; any other value is itself an answer."""
     return isinstance(value, dict) and bool(value) and ANSWER_KEYS.isdisjoint(value)
 
 
 def answers_to(
     thread_id: str, value: Any, questions: Sequence[Question], assistant: str
 ) -> tuple[dict[str, Any], ExecutionId]:
-    """The answer to each question that the value answers, by wait id, and the execution that asks.
+    """The answers by wait id, and the execution that asks.
 
-    Raises NothingToResume, AlreadyAnswered, AskedByAnother, Conflict (a step in doubt), Refused (which one is meant?).
+    Raises NothingToResume, AlreadyAnswered, AskedByAnother, Conflict (a step in doubt), Refused (ambiguous).
     """
     by_id = {each.wait_id: each for each in questions}
     open_ids = tuple(sorted(each.wait_id for each in questions if each.is_open_approval))

@@ -1,7 +1,7 @@
-"""How much a tenant may keep waiting: runs that are due later, and questions that nobody has answered.
+"""Limits on a tenant's waiting work: runs that are due later, and unanswered questions.
 
-Looked at in the transaction that accepts a run, after its idempotency key. Processes that accept at the same moment do
-not see each other's, so each may be one past the bound.
+Checked in the transaction that accepts a run, after its idempotency key. Processes that accept at the same moment do
+not see each other's rows, so each may exceed the limit by one.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,12 @@ from threadmark.db.portable import APPROVAL, OPEN, PENDING
 from threadmark.db.prepared import Prepared
 from threadmark.state import tables
 from threadmark.state.errors import BoundReached
+from threadmark.state.statements import open_wait_count
 
 __all__ = ["NO_BOUNDS", "RunBounds", "check_open_waits", "check_scheduled"]
 
 _NONE = 2**31 - 1
-#: When it is worth asking again: a person's answer comes any time, and a run is due when it says.
+#: When to retry (seconds): a person may answer at any time, and a scheduled run has a due time.
 OPEN_WAITS_RETRY_S = 60.0
 _RETRY_S_MAX = 3_600.0
 _run, _wait = tables.run.c, tables.wait.c
@@ -25,7 +26,7 @@ _scheduled = (
     .where(
         _run.tenant_id == bindparam("tenant_id", type_=String()),
         _run.status == PENDING,
-        # As the index says it: a run that was begun waits for something else than its time.
+        # Matches the predicate of the index: a run that has begun no longer counts as scheduled.
         _run.attempts == literal_column("0"),
         _run.due_at > literal_column("0"),
         _run.due_at > bindparam("now_us", type_=BigInteger()),
@@ -35,14 +36,6 @@ _scheduled = (
     .subquery()
 )
 _SCHEDULED = Prepared(select(func.count().label("count"), func.min(_scheduled.c.due_at).label("first_us")))
-_open = (
-    select(literal_column("1"))
-    .where(_wait.tenant_id == bindparam("tenant_id", type_=String()), _wait.status == OPEN)
-    .limit(bindparam("open_waits_max", type_=BigInteger()))
-    .subquery()
-)
-#: How many questions of a tenant are open, counted up to `open_waits_max`.
-open_wait_count = select(func.count()).select_from(_open).scalar_subquery()
 _OPEN_WAITS = Prepared(select(open_wait_count.label("count")))
 _ASKS = Prepared(
     select(_wait.wait_id)
@@ -53,7 +46,7 @@ _ASKS = Prepared(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunBounds:
-    """How many runs of a tenant may wait for their time, and how many of its questions may be open."""
+    """How many scheduled runs, and how many open questions, a tenant may have."""
 
     scheduled_runs: int = _NONE
     open_waits: int = _NONE
@@ -63,7 +56,7 @@ NO_BOUNDS = RunBounds()
 
 
 def check_scheduled(connection: Connection, tenant_id: str, bounds: RunBounds, now_us: int) -> None:
-    """Raises BoundReached where the tenant can schedule no further run."""
+    """Raise BoundReached if the tenant may not schedule another run."""
     if bounds.scheduled_runs == _NONE:
         return
     values = {"tenant_id": tenant_id, "now_us": now_us, "count_max": bounds.scheduled_runs}
@@ -74,9 +67,9 @@ def check_scheduled(connection: Connection, tenant_id: str, bounds: RunBounds, n
 
 
 def check_open_waits(connection: Connection, tenant_id: str, bounds: RunBounds, thread: int | None = None) -> None:
-    """Raises BoundReached where the tenant has as many open questions as it may.
+    """Raise BoundReached if the tenant has as many open questions as it may.
 
-    A thread that asks for an approval itself is no further one: a new run of it takes the question back.
+    A thread with an open approval of its own does not count as another: its new run withdraws the question.
     """
     if bounds.open_waits == _NONE:
         return

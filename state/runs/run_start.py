@@ -1,4 +1,4 @@
-"""Where a run leaves from that names a checkpoint. Pure: the rule, for what was read under the lock of the thread."""
+"""Where a run starts that names a checkpoint. Pure: the rule, applied to rows that were read with the thread locked."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ __all__ = ["Start", "leaves_from"]
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The position that a run is to leave from, and whether the thread stood there when its head was at `head_seq`."""
+    """The position that a run is to start from, and whether the thread was there when its head was `head_seq`."""
 
     checkpoint_id: str
     position: Position
@@ -19,14 +19,14 @@ class Start:
 
 
 def leaves_from(start: Start, *, is_busy: bool, resumes: bool, speaks: bool) -> int | None:
-    """The seq that a fork leaves after; None where the run goes on from where the thread stands.
+    """The seq after which a fork leaves; None if the run continues from the thread's present position.
 
-    A checkpoint that says where the thread stands, which is what chat front ends always send, makes no fork of new
-    messages or of an answer. Raises Conflict for an answer anywhere else: nothing is asked there.
+    Chat front ends always send the thread's present checkpoint, so new messages or an answer with it do not fork.
+    Raises Conflict for an answer at any other checkpoint, where no question is open.
     """
     stands_there = start.is_present and not is_busy
     if stands_there and (resumes or speaks):
         return None
     if resumes:
-        raise Conflict(f"Nothing is asked at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
+        raise Conflict(f"No question is open at checkpoint {start.checkpoint_id}: the thread has moved on from there.")
     return start.position.seq

@@ -1,4 +1,4 @@
-"""Runs: read, list, cancel, delete; and the answers that bring new ones about."""
+"""Runs: read, list, cancel, delete; and the answers that create new ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ import msgspec
 from sqlalchemy import Connection, Select, select, update
 
 from threadmark.state import statements, tables
+from threadmark.state.entries.run_status import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
 from threadmark.state.errors import AlreadyAnswered, Conflict, NotFound, NothingToCancel, NotInDoubt
 from threadmark.state.records import Run, RunRequest, Wait, run_of, wait_of
 from threadmark.state.runs.acceptance import Acceptance, RunSubmission, insert_run
 from threadmark.state.runs.cancellation import cancel_active
-from threadmark.state.runs.run_status import SETTLED, CancelAction, ParkReason, RunStatus, ThreadStatus
 from threadmark.state.threads import receipts
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def get_run(connection: Connection, tenant_id: str, run_id: str, *, thread_id: str | None = None) -> Run:
-    """The tenant's run (of that thread). Raises NotFound; a rolled back or deleted run is not there."""
+    """The tenant's run (of that thread). Raises NotFound, also for a rolled-back or deleted run."""
     found = find_run(connection, tenant_id, run_id)
     if found is None or (thread_id is not None and found.thread_id != thread_id):
         raise NotFound("Run", run_id)
@@ -74,7 +74,7 @@ def cancel_runs(
 
 
 def delete_run(connection: Connection, tenant_id: str, thread_id: str, run_id: str, now_us: int) -> None:
-    """Take a settled run out of every list; what it said stays in the thread.
+    """Remove a settled run from every list; its messages stay in the thread.
 
     Raises NotFound, or Conflict while the run has not ended.
     """
@@ -107,18 +107,18 @@ def list_waits(connection: Connection, thread: int, *, status: str | None = None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """An answer to a wait, who gave it, and the run that carries the execution on."""
+    """An answer to a wait, who gave it, and the run that continues the execution."""
 
     wait_id: str
     value: Any
     actor: str
-    submission: RunSubmission  #: how the continuing run is to be accepted; `request` says that it resumes
+    submission: RunSubmission  #: the continuing run; its `request` says that it resumes
 
 
 def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: int) -> Acceptance:
-    """Answer an approval; the first answer wins and brings a run about that continues the execution.
+    """Answer an approval; the first answer wins and creates a run that continues the execution.
 
-    Raises NotFound, AlreadyAnswered, Conflict for a step in doubt (which is resolved, not answered), and what the
+    Raises NotFound, AlreadyAnswered, Conflict for a step in doubt (which is resolved, not answered), and whatever the
     submission's `check_answer` raises; nothing is answered then.
     """
     replay = receipts.look_up(connection, tenant_id, answer.submission.receipt, now_us=now_us)
@@ -126,7 +126,7 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
         return Acceptance(run=None, replay=replay)
     thread = get_wait(connection, tenant_id, answer.wait_id).thread
     connection.execute(statements.LOCK_THREAD, {"thread": thread})
-    # As it is now that nobody else can move it.
+    # Read it again now that the thread is locked.
     wait = get_wait(connection, tenant_id, answer.wait_id)
     if wait.kind != "approval":
         raise Conflict(f"Wait {wait.wait_id} is a step in doubt: POST /runs/{{run_id}}/steps/{wait.step_key}/resolve.")
@@ -153,11 +153,11 @@ def resolve_doubt(
     *,
     wait_id: str | None = None,
 ) -> None:
-    """Settle a step in doubt; the parked run is due at once.
+    """Resolve a step in doubt; the parked run is due at once.
 
-    With a `wait_id` it settles that doubt alone: what was found out about one attempt says nothing of a later one.
-    Raises NotInDoubt, AlreadyAnswered for a doubt that is not open any more, and Conflict where the step was in doubt
-    before and no `wait_id` says which doubt is meant.
+    With `wait_id` only that doubt is resolved: findings about one attempt say nothing about a later one. Raises
+    NotInDoubt, AlreadyAnswered for a doubt that is no longer open, and Conflict where the step was in doubt before and
+    no `wait_id` says which doubt is meant.
     """
     connection.execute(statements.LOCK_THREAD, {"thread": run.thread})
     wait = tables.wait.c
@@ -184,15 +184,15 @@ def resolve_doubt(
 
 
 def redrive(connection: Connection, run_id: str, now_us: int) -> Run:
-    """Let a run go on whose turns broke off: it is due at once, and what broke before counts no more.
+    """Let a run continue whose turns broke off: it is due at once, and its earlier failures no longer count.
 
-    Raises NotFound, and Conflict for a run that is not parked for that.
+    Raises NotFound, and Conflict for a run that is neither broken nor quarantined.
     """
     found = connection.execute(_runs().where(tables.run.c.run_id == run_id)).one_or_none()
     if found is None:
         raise NotFound("Run", run_id)
     connection.execute(statements.LOCK_THREAD, {"thread": found.thread})
-    due = connection.execute(
+    redriven = connection.execute(
         update(tables.run)
         .where(
             tables.run.c.number == found.number,
@@ -200,17 +200,18 @@ def redrive(connection: Connection, run_id: str, now_us: int) -> Run:
             tables.run.c.parked.in_([ParkReason.BROKEN, ParkReason.QUARANTINED]),
         )
         .values(due_at=0, parked=None, orphaned=0, updated_at=now_us)
-    )
-    if due.rowcount != 1:
+        .returning(tables.run)
+    ).one_or_none()
+    if redriven is None:
         raise Conflict(
-            f"Run {run_id} is {found.status} and neither broken nor quarantined. One that has ended goes on by a run"
-            " without input on its thread."
+            f"Run {run_id} is {found.status} and neither broken nor quarantined. To continue a run that has ended,"
+            " start a run without input on its thread."
         )
-    return run_of(connection.execute(_runs().where(tables.run.c.run_id == run_id)).one())
+    return run_of(redriven, found.thread_id)
 
 
 def _doubt_meant(doubts: Sequence[Wait], step_key: str, wait_id: str | None) -> Wait:
-    """The open doubt about a step that a resolution settles."""
+    """The open doubt about a step that a resolution is for."""
     if wait_id is not None:
         named = next((each for each in doubts if each.wait_id == wait_id), None)
         if named is None:
@@ -222,9 +223,9 @@ def _doubt_meant(doubts: Sequence[Wait], step_key: str, wait_id: str | None) -> 
     if still_open is None:
         raise NotInDoubt(step_key)
     if len(doubts) > 1:
-        # Its sender may have seen the doubt before: what became of that attempt says nothing of this one.
+        # The sender may mean the earlier doubt: what became of that attempt says nothing about this one.
         raise Conflict(
-            f"Step {step_key} was in doubt before; say with wait_id which doubt you settle. The open one is"
+            f"Step {step_key} was in doubt before; name the doubt that you resolve with wait_id. The open one is"
             f" {still_open.wait_id}."
         )
     return still_open

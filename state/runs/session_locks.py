@@ -1,4 +1,4 @@
-"""Locks in sessions of PostgreSQL, which fall when the connection of their worker breaks."""
+"""Locks in PostgreSQL sessions, which are released when a worker's connection breaks."""
 
 import hashlib
 import logging
@@ -20,13 +20,13 @@ __all__ = ["AdvisoryLocks", "HostLocks"]
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LOG = logging.getLogger("threadmark.lease")
 
-#: How long after a start of PostgreSQL a missing lock means nothing; until then leases alone decide (seconds).
+#: For how long after a start of PostgreSQL missing locks are ignored, so that leases alone decide (seconds).
 SETTLE_S = 1.0
 _JUST_STARTED = "SELECT clock_timestamp() - pg_postmaster_start_time() < make_interval(secs => :settle_s)"
 
 
 class AdvisoryLocks:
-    """One session of PostgreSQL, held for the life of the worker, with an advisory lock named after it."""
+    """One PostgreSQL session, held for the life of the worker, with an advisory lock named after it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -35,13 +35,13 @@ class AdvisoryLocks:
         self._fallen = FallenLocks()
 
     def hold(self, worker_id: str) -> None:
-        """Take the lock in a session of its own, which no pooler may take away (see `refuse_transaction_pooling`)."""
+        """Take the lock in a dedicated session, which no pooler may reassign (see `refuse_transaction_pooling`)."""
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         taken = connection.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _key(worker_id)}).scalar_one()
         self._connection = connection
         if not taken:
-            # The server has not noticed yet that this worker's former session is gone, and lets it go when it does:
-            # without a lock of its own the living would then be taken for dead. The next heartbeat tries again.
+            # The server has not yet noticed that this worker's former session is gone, and will then release that lock.
+            # Without a lock of its own, the living worker would be taken for dead. The next heartbeat tries again.
             self.release(worker_id)
 
     def refresh(self, worker_id: str) -> None:
@@ -57,7 +57,7 @@ class AdvisoryLocks:
         self.hold(worker_id)
 
     def is_lost(self) -> bool:
-        """Whether there is no session, or the server or something on the way has ended it."""
+        """Whether there is no session, or the server or the network has ended it."""
         connection = self._connection
         if connection is not None and not _has_ended(connection):
             return False
@@ -65,7 +65,7 @@ class AdvisoryLocks:
         return True
 
     def is_unsure(self) -> bool:
-        """Whether somebody's lock is down and its grace not over."""
+        """Whether a lock has fallen and its grace period is not over."""
         return self._fallen.has_some
 
     def release(self, worker_id: str) -> None:
@@ -76,7 +76,7 @@ class AdvisoryLocks:
             connection.close()
 
     def dead(self) -> list[str]:
-        """Enrolled workers whose lock fell alone, and was not taken again within the grace."""
+        """Registered workers whose lock fell alone and was not taken again within the grace period."""
         try:
             missing = self._missing()
         except DBAPIError:
@@ -88,19 +88,19 @@ class AdvisoryLocks:
         return self._fallen.judge(missing, time.monotonic(), self._fell_at_s)
 
     def beat(self, worker_id: str, until_s: float) -> bool:
-        """Not by a session: the lease is renewed by the same server."""
+        """False: the same server that renews the lease holds the session, so a beat would add nothing."""
         return False
 
     def beating(self, worker_ids: Iterable[str]) -> list[str]:
-        """Nobody: see `beat`."""
+        """No workers; see `beat`."""
         return []
 
     def forget(self, worker_id: str) -> None:
-        """Nothing is left of the lock: it went with the session."""
+        """Does nothing: the lock ended with the session."""
         self._fallen.forget(worker_id)
 
     def _missing(self) -> list[str] | None:
-        """Enrolled workers whose lock nobody holds; None right after a start of the server, which broke all."""
+        """Registered workers whose lock is free; None right after a server start, which ended every session."""
         with self._engine.connect() as connection:
             if connection.execute(text(_JUST_STARTED), {"settle_s": SETTLE_S}).scalar_one():
                 return None
@@ -116,7 +116,7 @@ class AdvisoryLocks:
         return [worker_id for worker_id in workers if _key(worker_id) not in held]
 
     def _lost(self) -> None:
-        """Let the session go that was lost, and remember when: whose lock fell with it may live as well."""
+        """Drop the lost session and record when: workers whose locks fell with it may be alive too."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self._fell_at_s = time.monotonic()
@@ -125,7 +125,7 @@ class AdvisoryLocks:
 
 
 def _has_ended(connection: Connection) -> bool:
-    """Whether an idle session's socket has something to say: only its end comes unasked."""
+    """Whether an idle session's socket is readable: an idle server sends nothing but the end of the session."""
     if connection.closed or connection.invalidated:
         return True
     driver = connection.connection.driver_connection
@@ -136,10 +136,10 @@ def _has_ended(connection: Connection) -> bool:
 
 
 class HostLocks:
-    """Session locks between machines, and file locks among the workers of one, which share a data directory.
+    """Session locks between machines, plus file locks among workers of one machine, which share a data directory.
 
-    A file lock belongs to the kernel: it cannot be cut, and it falls with its process. So it says for certain that a
-    worker of this machine is gone, or that it lives whatever became of its session.
+    A file lock belongs to the kernel: no network failure can release it, and it ends with its process. It is therefore
+    conclusive for the workers of this machine, whatever happened to their sessions.
     """
 
     def __init__(self, sessions: AdvisoryLocks, files: FileLocks) -> None:
@@ -147,7 +147,7 @@ class HostLocks:
 
     @classmethod
     def over(cls, sessions: AdvisoryLocks, folder: Path) -> "HostLocks | AdvisoryLocks":
-        """With file locks in a part of `folder` that is this kernel's alone, if it can be told from others."""
+        """With file locks in a subfolder of `folder` that belongs to this kernel, if the kernel can be identified."""
         try:
             kernel = _BOOT_ID.read_text().strip()
         except OSError:
@@ -155,11 +155,11 @@ class HostLocks:
         return cls(sessions, FileLocks(folder / kernel))
 
     def hold(self, worker_id: str) -> None:
-        """Take both locks; a folder that cannot be written leaves the session's alone."""
+        """Take both locks; if the folder is not writable, only the session's."""
         try:
             self._files.hold(worker_id)
         except OSError:
-            _LOG.warning("no lock file can be made: deaths on this machine are noticed a little later", exc_info=True)
+            _LOG.warning("no lock file: deaths on this machine are detected a little later", exc_info=True)
         self._sessions.hold(worker_id)
 
     def refresh(self, worker_id: str) -> None:
@@ -171,34 +171,34 @@ class HostLocks:
         return self._sessions.is_lost()
 
     def is_unsure(self) -> bool:
-        """Whether somebody's grace is not over."""
+        """Whether a grace period is running."""
         return self._sessions.is_unsure()
 
     def release(self, worker_id: str) -> None:
-        """Let both locks go."""
+        """Release both locks."""
         self._sessions.release(worker_id)
         self._files.release(worker_id)
 
     def dead(self) -> list[str]:
-        """Those of this machine whose process is gone, and those elsewhere whose session says so."""
+        """Workers of this machine whose process is gone, and workers elsewhere whose session says so."""
         survey = self._files.survey()
         gone = [each for each, is_free in survey.items() if is_free]
         return gone + [each for each in self._sessions.dead() if each not in survey]
 
     def beat(self, worker_id: str, until_s: float) -> bool:
-        """Not here: no write on PostgreSQL holds up the renewal of a lease."""
+        """False: on PostgreSQL no other write delays the renewal of a lease."""
         return False
 
     def beating(self, worker_ids: Iterable[str]) -> list[str]:
-        """Nobody: see `beat`."""
+        """No workers; see `beat`."""
         return []
 
     def forget(self, worker_id: str) -> None:
-        """Remove what is left of a worker that was buried."""
+        """Clean up after a worker that was reaped."""
         self._sessions.forget(worker_id)
         self._files.forget(worker_id)
 
 
 def _key(worker_id: str) -> int:
-    # 62 bits: positive as a bigint, whichever way it is put together from its two halves.
+    # 62 bits: positive as a bigint, however it is assembled from its two halves.
     return int.from_bytes(hashlib.sha256(worker_id.encode()).digest()[:8], "big") >> 2

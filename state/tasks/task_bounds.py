@@ -1,4 +1,4 @@
-"""How much background work a tenant may have open."""
+"""The limit on a tenant's open background work."""
 
 from collections.abc import Collection
 
@@ -10,12 +10,12 @@ from threadmark.state.errors import BoundReached
 __all__ = ["check_background_jobs"]
 
 RETRY_S = 10.0
-#: As the index says it; bound values would keep PostgreSQL from using it.
+#: Matches the predicate of the index; bind parameters would keep PostgreSQL from using it.
 _IS_OPEN = literal_column("status").in_([literal_column("'pending'"), literal_column("'running'")])
 
 
 def check_background_jobs(connection: Connection, tenant_id: str, kinds: Collection[str], count_max: int) -> None:
-    """Raises BoundReached where `count_max` tasks of these kinds wait or run for the tenant."""
+    """Raise BoundReached if `count_max` tasks of these kinds are pending or running for the tenant."""
     task = tables.task.c
     found = (
         select(literal_column("1"))

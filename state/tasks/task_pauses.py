@@ -1,4 +1,4 @@
-"""Tasks that rest until somebody has them go on."""
+"""Tasks that are paused until they are resumed."""
 
 from sqlalchemy import Connection, update
 
@@ -13,9 +13,9 @@ _TASK = tables.task.c
 
 
 def pause_task(connection: Connection, task_id: str) -> Task:
-    """Let a task that is pending or running rest until it is resumed; a worker that is at it stops.
+    """Pause a pending or running task until it is resumed; its worker stops.
 
-    Pausing twice is pausing once. Raises NotFound, and Conflict for a task that is over.
+    Pausing a paused task has no effect. Raises NotFound, and Conflict for a task that has ended.
     """
     connection.execute(
         update(tables.task)
@@ -35,7 +35,7 @@ def pause_task(connection: Connection, task_id: str) -> Task:
 
 
 def resume_task(connection: Connection, task_id: str) -> Task:
-    """Have a paused task go on, at once. Raises NotFound, and Conflict for a task that is not paused."""
+    """Resume a paused task, which is then due at once. Raises NotFound, and Conflict for a task that is not paused."""
     resumed = connection.execute(
         update(tables.task)
         .where(_TASK.task_id == task_id, _TASK.status == TaskStatus.PENDING, _TASK.due_at == FAR_US)
@@ -43,5 +43,5 @@ def resume_task(connection: Connection, task_id: str) -> Task:
     )
     task = get_task(connection, task_id)
     if resumed.rowcount != 1:
-        raise Conflict(f"Task {task_id} is {task.status}; only a paused task is resumed.")
+        raise Conflict(f"Task {task_id} is {task.status}; only a paused task can be resumed.")
     return task

@@ -1,7 +1,7 @@
-"""Tasks: background work that is written down where its cause is, and done by whichever worker comes first.
+"""Tasks: background work that is recorded together with its cause and performed by any worker.
 
-A task is named by tenant, kind and key: asked for twice, it is one task. Its payload says what it is about by ids; what
-is private stays where the ids lead, so that erasing it there is enough. Claims and ends are in
+Tenant, kind and key identify a task, so adding it twice creates one task. Its payload refers to its subject by ids;
+private data stays where the ids lead, so erasing it there is enough. Claims and ends are in
 `threadmark.state.tasks.task_claims`.
 """
 
@@ -37,24 +37,24 @@ __all__ = [
     "task_of",
 ]
 
-#: Tasks that are done or cancelled are kept this long; failed ones stay until somebody retries or cancels them.
+#: How long done and cancelled tasks are kept (seconds); failed ones stay until they are retried or cancelled.
 KEEP_S = 30 * 24 * 3600
 _TASK = tables.task.c
 
 
 class TaskStatus(StrEnum):
-    """Where a task is."""
+    """The status of a task."""
 
-    PENDING = "pending"  #: waits until it is due, and for a worker
-    RUNNING = "running"  #: a worker is at it; after that worker's death it is taken up by another
+    PENDING = "pending"  #: waits until it is due and a worker is free
+    RUNNING = "running"  #: a worker performs it; if that worker dies, another takes it over
     DONE = "done"
-    FAILED = "failed"  #: for good, until an operator retries it
+    FAILED = "failed"  #: until an operator retries it
     CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTask:
-    """A task to be added. `key` is unique per tenant and kind; `due_at_us` of 0 is at once."""
+    """A task to add. `key` is unique per tenant and kind; `due_at_us` 0 means at once."""
 
     tenant_id: str
     kind: str
@@ -65,12 +65,12 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task as everybody sees it.
+    """A task as other packages see it.
 
     Attributes:
         number: The order in which tasks were added.
-        attempts: How often a worker began; `failures` of them ended in an error.
-        deaths: How many workers died at it since it last got further.
+        attempts: How many attempts began; `failures` of them ended in an error.
+        deaths: How many workers died at it since its last progress.
         progress: What its handler last reported.
         failure: Why the last failed attempt failed; it stays after a later attempt succeeded.
     """
@@ -102,7 +102,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskCount:
-    """How many tasks of a kind are in a status."""
+    """The number of tasks of one kind and status."""
 
     kind: str
     status: TaskStatus
@@ -110,12 +110,12 @@ class TaskCount:
 
 
 def add_task(connection: Connection, new: NewTask, now_us: int) -> Task:
-    """Add the task, unless the tenant has one of this kind with this key: that one is returned, as it is.
+    """Add the task, unless the tenant has one of this kind and key, which is then returned unchanged.
 
-    Raises ValueError for an empty tenant, kind or key: they would name everybody's task.
+    Raises ValueError for an empty tenant, kind or key, which would be ambiguous.
     """
     if not (new.tenant_id and new.kind and new.key):
-        raise ValueError("a task has a tenant, a kind and a key")
+        raise ValueError("a task needs a tenant, a kind and a key")
     row = insert_new(
         connection,
         tables.task,
@@ -144,13 +144,13 @@ def add_task(connection: Connection, new: NewTask, now_us: int) -> Task:
 
 
 def find_task(connection: Connection, task_id: str) -> Task | None:
-    """The task, whoever's it is; None when there is none."""
+    """The task of any tenant with this id; None if there is none."""
     row = connection.execute(select(tables.task).where(_TASK.task_id == task_id)).one_or_none()
     return None if row is None else task_of(row)
 
 
 def find_named(connection: Connection, *, tenant_id: str, kind: str, key: str) -> Task | None:
-    """The tenant's task of this kind with this key; None when there is none."""
+    """The tenant's task of this kind and key; None if there is none."""
     row = connection.execute(
         select(tables.task).where(_TASK.tenant_id == tenant_id, _TASK.kind == kind, _TASK.key == key)
     ).one_or_none()
@@ -187,7 +187,7 @@ def list_tasks(
 
 
 def count_tasks(connection: Connection) -> list[TaskCount]:
-    """All tasks by kind and status."""
+    """The number of tasks by kind and status."""
     rows = connection.execute(
         select(_TASK.kind, _TASK.status, func.count())
         .group_by(_TASK.kind, _TASK.status)
@@ -197,9 +197,9 @@ def count_tasks(connection: Connection) -> list[TaskCount]:
 
 
 def cancel_task(connection: Connection, task_id: str) -> Task:
-    """End a task that is pending, running or failed; a worker that is at it stops, and what it ends with is refused.
+    """End a task that is pending, running or failed; its worker stops, and the worker's result is refused.
 
-    Cancelling twice is cancelling once. Raises NotFound, and Conflict for a task that is done.
+    Cancelling a cancelled task has no effect. Raises NotFound, and Conflict for a task that is done.
     """
     connection.execute(
         update(tables.task)
@@ -216,7 +216,7 @@ def cancel_task(connection: Connection, task_id: str) -> Task:
 
 
 def retry_task(connection: Connection, task_id: str) -> Task:
-    """Have a failed or cancelled task done after all: it is due at once, and its failures and deaths are forgiven.
+    """Retry a failed or cancelled task: it is due at once, and its failures and deaths are reset.
 
     Raises NotFound, and Conflict for a task in another status.
     """
@@ -227,14 +227,14 @@ def retry_task(connection: Connection, task_id: str) -> Task:
     )
     task = get_task(connection, task_id)
     if retried.rowcount != 1:
-        raise Conflict(f"Task {task_id} is {task.status}; only a failed or cancelled task is retried.")
+        raise Conflict(f"Task {task_id} is {task.status}; only a failed or cancelled task can be retried.")
     return task
 
 
 def prune_tasks(connection: Connection, now_us: int, count_max: int) -> int:
-    """Forget up to `count_max` tasks that were done or cancelled more than KEEP_S ago; how many.
+    """Delete up to `count_max` tasks that were done or cancelled more than KEEP_S ago; returns how many.
 
-    Their keys name new tasks from then on.
+    Their keys can then name new tasks.
     """
     old = (
         select(_TASK.number)

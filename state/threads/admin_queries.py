@@ -1,4 +1,4 @@
-"""Reads for people who look at a journal: its lines with their digests, and the names behind its numbers."""
+"""Admin reads of a journal: its stored entries with digests, and the names behind numbers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["AskedWait", "Line", "list_open_waits", "read_lines", "run_by_number"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One entry as it is stored. `is_erased`: `payload` is what an erasure left of it, None for nothing."""
+    """One entry as stored. With `is_erased`, `payload` is what the erasure left of it, or None."""
 
     seq: int
     branch: int
@@ -29,7 +29,7 @@ class Line:
 
 
 def read_lines(connection: Connection, thread: int, *, after_seq: int, before_seq: int, count_max: int) -> list[Line]:
-    """Entries of all branches with a seq between the two, in order; at most `count_max`."""
+    """Entries of all branches with a seq between the two bounds, in order; at most `count_max`."""
     entry = tables.entry.c
     rows = connection.execute(
         select(
@@ -66,7 +66,7 @@ def read_lines(connection: Connection, thread: int, *, after_seq: int, before_se
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedWait:
-    """A question, with the assistant and the route of the run that asked."""
+    """A question, with the assistant and the route of the run that asked it."""
 
     wait: Wait
     assistant: str
@@ -74,7 +74,7 @@ class AskedWait:
 
 
 def list_open_waits(connection: Connection, *, count_max: int, thread: int | None = None) -> list[AskedWait]:
-    """The open questions of all tenants, or of one thread; those that were asked first."""
+    """The open questions of all tenants, or of one thread; the oldest first."""
     statement = (
         select(tables.wait, tables.thread.c.thread_id, tables.run.c.assistant, tables.run.c.route)
         .join(tables.thread, tables.thread.c.number == tables.wait.c.thread)
@@ -91,11 +91,11 @@ def list_open_waits(connection: Connection, *, count_max: int, thread: int | Non
 
 
 def run_names(connection: Connection, thread: int) -> dict[int, RunId]:
-    """The id of every run of the thread by its number, rolled back and deleted ones too."""
+    """The id of every run of the thread by number, including rolled-back and deleted runs."""
     rows = connection.execute(select(tables.run.c.number, tables.run.c.run_id).where(tables.run.c.thread == thread))
     return {row.number: RunId(row.run_id) for row in rows}
 
 
 def run_by_number(connection: Connection, number: int) -> Run:
-    """The run with this number, rolled back or deleted though it may be."""
+    """The run with this number, even if it was rolled back or deleted."""
     return run_of(connection.execute(statements.RUN, {"run": number}).one())

@@ -1,24 +1,26 @@
-"""Erasure in journals: what was said is taken out of an entry, and the chain still verifies.
+"""Erasure in journals: content is removed from an entry, and the chain still verifies.
 
-The entry keeps its place, and in `erased` the salted digest of what it was; the salt goes, so that nobody can try words
-against the digest. What stands in the payload from then on is a rest without the erased words, which still folds. It
-is no copy of the truth any more, and is shown as erased.
+The entry keeps its place, and `erased` holds the salted digest of the original. The salt is deleted, so no reader can
+test guesses against the digest. The payload keeps what remains without the erased text, which still folds. It is no
+longer the original and is shown as erased.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, Table, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, select, update
 
 from threadmark.state import tables
-from threadmark.state.append import chain
+from threadmark.state.entries import chain
 from threadmark.state.entries.instants import database_now_us
 
 __all__ = [
     "Erasing",
+    "ErasingRows",
     "Rewrite",
+    "RowPlace",
     "erase_in_rows",
     "erase_in_thread",
     "find_thread_numbers",
@@ -27,12 +29,14 @@ __all__ = [
     "told_by",
 ]
 
-#: From the kind of an entry (`run_started`, …) or the name of a column (`request`, …), its seq (0 for a row) and its
-#: JSON to what may stay of it; the same object when nothing is to go.
+#: Maps the kind of an entry (`run_started`, …) or the name of a column (`request`, …), its seq (0 for a row) and its
+#: JSON to what may remain; returns the same object if nothing is to be erased.
 Rewrite = Callable[[str, int, Any], Any]
 
 _ENTRY_COUNT = 200
-#: Kinds of entries in which memory speaks.
+#: Rows that one commit looks at.
+_ROW_COUNT = 200
+#: Kinds of entries that contain text from memory.
 _TOLD_BY = ("recalled", "tool_returned")
 _RUN_COLUMNS = ("request", "metadata", "error")
 _WAIT_COLUMNS = ("arguments", "answer")
@@ -41,14 +45,29 @@ _THREAD_COLUMNS = ("metadata", "error")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasing:
-    """How far the erasure of a thread's entries is: `after_seq` is where it goes on, None at its end."""
+    """Progress of the erasure of a thread's entries: continue with `after_seq`; None means that it is done."""
 
     entry_count: int
     after_seq: int | None
 
 
+class RowPlace(NamedTuple):
+    """Where an erasure in rows goes on: behind the row with this key, of the tables in their order."""
+
+    kind: int
+    key: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasingRows:
+    """Progress of the erasure in rows about a thread: continue with `after`; None means that it is done."""
+
+    row_count: int
+    after: RowPlace | None
+
+
 def find_thread_numbers(connection: Connection, tenant_id: str, thread_ids: Sequence[str] | None = None) -> list[int]:
-    """The numbers of the tenant's threads with these ids, or of all of them, in order."""
+    """The numbers of the tenant's threads with these ids, or of all its threads, in order."""
     found = select(tables.thread.c.number).where(tables.thread.c.tenant_id == tenant_id)
     if thread_ids is not None:
         found = found.where(tables.thread.c.thread_id.in_(thread_ids))
@@ -56,7 +75,7 @@ def find_thread_numbers(connection: Connection, tenant_id: str, thread_ids: Sequ
 
 
 def threads_telling(connection: Connection, tenant_id: str, tells: Callable[[bytes], bool]) -> list[int]:
-    """The tenant's threads in whose journals memory told something that `tells` knows again, by number."""
+    """The numbers of the tenant's threads whose journals contain text from memory that `tells` recognises."""
     entry, thread = tables.entry.c, tables.thread.c
     rows = connection.execute(
         select(entry.thread, entry.payload)
@@ -67,14 +86,14 @@ def threads_telling(connection: Connection, tenant_id: str, tells: Callable[[byt
 
 
 def holders(connection: Connection, threads: Sequence[int]) -> dict[int, int]:
-    """The fences of those threads that a worker holds now: it may have read what is erased since."""
+    """The fences of those threads that a worker holds now, which may have read text that was erased since."""
     thread = tables.thread.c
     held = select(thread.number, thread.fence).where(thread.number.in_(threads), thread.owner.is_not(None))
     return {row.number: row.fence for row in connection.execute(held)}
 
 
 def erase_in_thread(connection: Connection, thread: int, rewrite: Rewrite, after_seq: int = 0) -> Erasing:
-    """Rewrite the next few hundred entries of a thread, of all branches. Doing it again changes nothing."""
+    """Rewrite the next few hundred entries of a thread, on all branches. Repeating it has no further effect."""
     entry = tables.entry.c
     rows = connection.execute(
         select(entry.number, entry.seq, entry.kind, entry.salt, entry.payload, entry.erased)
@@ -89,7 +108,7 @@ def erase_in_thread(connection: Connection, thread: int, rewrite: Rewrite, after
 
 
 def told_by(connection: Connection, thread: int, rewrite: Rewrite) -> list[int]:
-    """The seqs of the entries that `erase_in_thread` would rewrite; nothing is changed."""
+    """The seqs of the entries that `erase_in_thread` would rewrite; changes nothing."""
     entry = tables.entry.c
     rows = connection.execute(
         select(entry.seq, entry.kind, entry.payload)
@@ -104,20 +123,50 @@ def told_by(connection: Connection, thread: int, rewrite: Rewrite) -> list[int]:
     return seqs
 
 
-def erase_in_rows(connection: Connection, thread: int, rewrite: Rewrite) -> int:
-    """Rewrite what stands about a thread outside its journal: requests, waits, metadata, kept replies."""
-    runs = list(connection.scalars(select(tables.run.c.run_id).where(tables.run.c.thread == thread)))
-    found = select(tables.thread.c.tenant_id, tables.thread.c.thread_id).where(tables.thread.c.number == thread)
-    owner = connection.execute(found).one_or_none()
-    if owner is None:
-        return 0
-    count = _erase_columns(connection, tables.run, "number", tables.run.c.thread == thread, _RUN_COLUMNS, rewrite)
-    count += _erase_columns(connection, tables.wait, "wait_id", tables.wait.c.thread == thread, _WAIT_COLUMNS, rewrite)
-    mine = tables.thread.c.number == thread
-    count += _erase_columns(connection, tables.thread, "number", mine, _THREAD_COLUMNS, rewrite)
-    of_runs = (tables.receipt.c.tenant_id == owner.tenant_id) & tables.receipt.c.run_id.in_(runs)
-    count += _erase_columns(connection, tables.receipt, "key", of_runs, ("reply",), rewrite)
-    return count + _erase_labels(connection, thread, rewrite)
+def erase_in_rows(connection: Connection, thread: int, rewrite: Rewrite, after: RowPlace | None = None) -> ErasingRows:
+    """Rewrite the next few hundred rows about a thread outside its journal: requests, waits, stored replies; at last
+    its metadata. Repeating it has no further effect.
+    """
+    found = select(tables.thread.c.tenant_id).where(tables.thread.c.number == thread)
+    tenant_id = connection.execute(found).scalar_one_or_none()
+    if tenant_id is None:
+        return ErasingRows(row_count=0, after=None)
+    count, left = 0, _ROW_COUNT
+    place = after or RowPlace(0, None)
+    kinds = _row_kinds(thread, tenant_id)
+    while place.kind < len(kinds):
+        kind = kinds[place.kind]
+        key = kind.table.c[kind.key]
+        rows = select(kind.table).where(kind.where).order_by(key).limit(left)
+        page = connection.execute(rows if place.key is None else rows.where(key > place.key)).mappings().all()
+        count += sum(_erase_columns(connection, kind, row, rewrite) for row in page)
+        left -= len(page)
+        if not left:
+            return ErasingRows(row_count=count, after=RowPlace(place.kind, page[-1][kind.key]))
+        place = RowPlace(place.kind + 1, None)
+    return ErasingRows(row_count=count + _erase_labels(connection, thread, rewrite), after=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _RowKind:
+    """Rows of a table that tell of a thread, and their columns with words."""
+
+    table: Table
+    key: str
+    where: ColumnElement[bool]
+    names: Sequence[str]
+
+
+def _row_kinds(thread: int, tenant_id: str) -> tuple[_RowKind, ...]:
+    run, wait, receipt = tables.run.c, tables.wait.c, tables.receipt.c
+    runs = select(run.run_id).where(run.thread == thread)
+    of_runs = (receipt.tenant_id == tenant_id) & receipt.run_id.in_(runs)
+    return (
+        _RowKind(tables.run, "number", run.thread == thread, _RUN_COLUMNS),
+        _RowKind(tables.wait, "wait_id", wait.thread == thread, _WAIT_COLUMNS),
+        _RowKind(tables.receipt, "key", of_runs, ("reply",)),
+        _RowKind(tables.thread, "number", tables.thread.c.number == thread, _THREAD_COLUMNS),
+    )
 
 
 def _erase_entry(connection: Connection, row: Any, rewrite: Rewrite) -> bool:
@@ -135,23 +184,19 @@ def _erase_entry(connection: Connection, row: Any, rewrite: Rewrite) -> bool:
 
 
 def _tell_folds(connection: Connection, thread: int) -> None:
-    """In the transaction of the erasure: no process goes on from a fold that has the words."""
+    """Invalidate every cached fold of the thread, in the transaction of the erasure."""
     moved = tables.thread.c.number == thread
     connection.execute(update(tables.thread).where(moved).values(erasures=tables.thread.c.erasures + 1))
 
 
-def _erase_columns(
-    connection: Connection, table: Table, key: str, where: Any, names: Sequence[str], rewrite: Rewrite
-) -> int:
-    count = 0
-    for row in connection.execute(select(table).where(where)).mappings().all():
-        left = {name: _rest(name, row[name], rewrite) for name in names if row[name] is not None}
-        changed = {name: value for name, value in left.items() if value is not row[name]}
-        if changed:
-            same = where & (table.c[key] == row[key])
-            connection.execute(update(table).where(same).values(changed))
-            count += 1
-    return count
+def _erase_columns(connection: Connection, kind: _RowKind, row: RowMapping, rewrite: Rewrite) -> int:
+    left = {name: _rest(name, row[name], rewrite) for name in kind.names if row[name] is not None}
+    changed = {name: value for name, value in left.items() if value is not row[name]}
+    if not changed:
+        return 0
+    same = kind.where & (kind.table.c[kind.key] == row[kind.key])
+    connection.execute(update(kind.table).where(same).values(changed))
+    return 1
 
 
 def _rest(name: str, stored: str | bytes, rewrite: Rewrite) -> str | bytes:

@@ -1,4 +1,4 @@
-"""Receipts: what an idempotency key stands for, committed with what its request made."""
+"""Receipts: the stored replies of idempotency keys, committed with what their requests created."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from threadmark.db.portable import insert_new
 from threadmark.state import tables
 from threadmark.state.errors import KeyReused
 
-__all__ = ["KEEP_S", "Receipt", "Reply", "keep_reply", "look_up", "prune", "record", "replied", "store_reply"]
+__all__ = ["KEEP_S", "Receipt", "Reply", "look_up", "prune", "record", "replied", "store_reply"]
 
-#: Receipts live at least this long (24 hours); later the key names a new request.
+#: How long receipts are kept at least (24 hours); after that the key names a new request.
 KEEP_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A stored answer. `body` is None while the request (a wait, a stream) has none; `run_id` names its run."""
+    """A stored reply. `body` is None while the request (a wait, a stream) has no answer; `run_id` names its run."""
 
     status_code: int | None
     body: bytes | None
@@ -27,9 +27,9 @@ class Reply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """An idempotency key, the digest of its request, and how to write the answer from what was made.
+    """An idempotency key, the digest of its request, and how to build the reply from what was created.
 
-    `answer` is called inside the unit with the thing made; None leaves the answer open.
+    `answer` is called inside the unit with the created value; None leaves the reply open.
     """
 
     key: str
@@ -38,10 +38,10 @@ class Receipt:
 
 
 def look_up(connection: Connection, tenant_id: str, receipt: Receipt | None, *, now_us: int) -> Reply | None:
-    """The answer that the key stands for; None for a new key, which is reserved. Raises KeyReused.
+    """The stored reply of the key; None for a new key, which is then reserved. Raises KeyReused.
 
-    The reservation comes first: of two equal requests in two processes the second waits here for the first one's
-    commit, and then finds its answer.
+    The reservation comes first: of two equal requests in two processes, the second waits here for the first one's
+    commit and then finds its reply.
     """
     if receipt is None:
         return None
@@ -66,7 +66,7 @@ def look_up(connection: Connection, tenant_id: str, receipt: Receipt | None, *, 
 def record(
     connection: Connection, tenant_id: str, receipt: Receipt | None, made: Any, *, run_id: str | None = None
 ) -> None:
-    """Keep the answer for the reserved key, in the unit that made `made`."""
+    """Store the reply of the reserved key, in the unit that created `made`."""
     if receipt is None:
         return
     status_code, body = receipt.answer(made) if receipt.answer else (None, None)
@@ -77,20 +77,17 @@ def record(
     )
 
 
-def store_reply(connection: Connection, tenant_id: str, key: str, status_code: int, body: bytes) -> None:
-    """Complete a receipt whose answer was open."""
-    connection.execute(
-        update(tables.receipt)
-        .where(*_is(tenant_id, key), tables.receipt.c.reply.is_(None))
-        .values(status_code=status_code, reply=body)
-    )
+def store_reply(connection: Connection, tenant_id: str, key: str, status_code: int, body: bytes) -> Reply | None:
+    """Complete a receipt whose reply was open; the reply of an equal request that came first, if there is one."""
+    open_one = update(tables.receipt).where(*_is(tenant_id, key), tables.receipt.c.reply.is_(None))
+    if connection.execute(open_one.values(status_code=status_code, reply=body)).rowcount:
+        return None
+    row = connection.execute(select(tables.receipt).where(*_is(tenant_id, key))).one_or_none()
+    return None if row is None else Reply(status_code=row.status_code, body=row.reply, run_id=row.run_id)
 
 
 def replied(connection: Connection, tenant_id: str, receipt: Receipt) -> Reply | None:
-    """The answer that the key has already; None for a new key, which is not reserved. Raises KeyReused.
-
-    For what is made in another database, and may be made again: two equal requests may both find nothing here.
-    """
+    """The stored reply of the key; None for a new key, which is not reserved. Raises KeyReused."""
     row = connection.execute(select(tables.receipt).where(*_is(tenant_id, receipt.key))).one_or_none()
     if row is None:
         return None
@@ -99,16 +96,8 @@ def replied(connection: Connection, tenant_id: str, receipt: Receipt) -> Reply |
     return Reply(status_code=row.status_code, body=row.reply, run_id=row.run_id)
 
 
-def keep_reply(connection: Connection, tenant_id: str, receipt: Receipt, made: Any, *, now_us: int) -> Reply | None:
-    """Keep the answer to what was made; the answer of an equal request that came first, if there was one."""
-    before = look_up(connection, tenant_id, receipt, now_us=now_us)
-    if before is None:
-        record(connection, tenant_id, receipt, made)
-    return before
-
-
 def prune(connection: Connection, now_us: int) -> int:
-    """Forget receipts older than KEEP_S; how many."""
+    """Delete receipts older than KEEP_S; returns how many."""
     old = tables.receipt.c.created_at < now_us - KEEP_S * 1_000_000
     return connection.execute(delete(tables.receipt).where(old)).rowcount
 

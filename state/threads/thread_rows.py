@@ -1,4 +1,4 @@
-"""What a new thread is stored as: its row, and its labels for filters."""
+"""The stored form of a new thread: its row, and its labels for filters."""
 
 import json
 from collections.abc import Mapping
@@ -9,9 +9,9 @@ from sqlalchemy import Connection, Row, insert
 
 from threadmark.db.portable import insert_new
 from threadmark.state import tables
-from threadmark.state.append import chain
+from threadmark.state.entries import chain
 from threadmark.state.entries.lineage import ROOT
-from threadmark.state.runs.run_status import ThreadStatus
+from threadmark.state.entries.run_status import ThreadStatus
 
 __all__ = ["canonical", "create_thread", "label_rows", "thread_columns"]
 
@@ -26,7 +26,7 @@ def create_thread(
     status: ThreadStatus = ThreadStatus.IDLE,
     expires_at_us: int | None = None,
 ) -> Row[Any] | None:
-    """The row of a new thread; None when the id is taken."""
+    """Insert the row of a new thread; None if the id is taken."""
     row = insert_new(
         connection,
         tables.thread,
@@ -75,10 +75,10 @@ def thread_columns(
 
 
 def label_rows(thread: int | None, metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The labels that filters find a thread by; key and value are canonical JSON."""
+    """The labels by which filters find a thread; key and value are canonical JSON."""
     return [{"thread": thread, "key": canonical(key), "value": canonical(value)} for key, value in metadata.items()]
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value."""
+    """The canonical JSON text of a value."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))

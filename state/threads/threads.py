@@ -11,15 +11,16 @@ from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, se
 from threadmark.state import statements, tables
 from threadmark.state.entries.ids import new_id
 from threadmark.state.entries.instants import to_us
+from threadmark.state.entries.run_status import SETTLED
 from threadmark.state.errors import NotFound, Refused, ThreadExists
 from threadmark.state.records import Thread, thread_of
-from threadmark.state.runs.run_status import SETTLED
 from threadmark.state.threads import receipts
 from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_rows import canonical, create_thread, label_rows
 
 __all__ = [
     "SORTS",
+    "UNFINISHED_COPY",
     "ThreadFilter",
     "count_threads",
     "delete_thread",
@@ -34,8 +35,10 @@ __all__ = [
     "sort_key",
 ]
 
-#: Keys of one filter: each is a condition of its own, and the database's parser has an end.
+#: Limit on the keys of one filter: each adds a condition, and the database's parser limits their number.
 FILTER_KEY_COUNT_MAX = 100
+#: How the tenant of an unfinished copy is named, before the number of its source. No tenant's name has a space.
+UNFINISHED_COPY = "copy of "
 _DEPENDENTS = (tables.entry, tables.branch, tables.wait, tables.run, tables.thread_label)
 SORTS = {
     "thread_id": tables.thread.c.thread_id,
@@ -48,7 +51,7 @@ SORTS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadFilter:
-    """Which threads: all conditions hold. `metadata` compares top-level keys by their whole value."""
+    """Which threads to find; all conditions must hold. `metadata` compares the whole value of each top-level key."""
 
     metadata: Mapping[str, Any] | None = None
     status: str | None = None
@@ -56,7 +59,7 @@ class ThreadFilter:
 
 
 def lock_thread(connection: Connection, tenant_id: str, thread_id: str) -> Row[Any] | None:
-    """The row of a thread, locked until the end of the unit; None when there is none."""
+    """The row of a thread, locked until the end of the unit; None if there is none."""
     return connection.execute(_by_id(tenant_id, thread_id).with_for_update()).one_or_none()
 
 
@@ -70,7 +73,7 @@ def open_thread(
     receipt: Receipt | None,
     now_us: int,
 ) -> Thread | Reply:
-    """Create a thread, or return the existing one if `keep_existing`; a Reply when the key was answered before.
+    """Create a thread, or return the existing one if `keep_existing`; a Reply if the key already has one.
 
     Raises ThreadExists.
     """
@@ -113,7 +116,7 @@ def label_thread(connection: Connection, thread: int, metadata: Mapping[str, Any
 def merge_labels(connection: Connection, row: Row[Any], metadata: Mapping[str, Any], **values: Any) -> None:
     """Merge top-level keys into the metadata of a locked row, and set the other columns in `values`."""
     before = json.loads(row.metadata)
-    # By their JSON: to Python true is 1, and a label of the one would never become the other.
+    # Compare the JSON: in Python True equals 1, so a label could never change from one to the other.
     changed = {
         key: value for key, value in metadata.items() if key not in before or canonical(before[key]) != canonical(value)
     }
@@ -141,7 +144,7 @@ def search_threads(
 ) -> list[Thread]:
     """A page of the tenant's threads; ties are broken by age, so pages neither skip nor repeat.
 
-    `beside` is the place (see `sort_key`) next to which the page begins, whatever was added or removed since.
+    `beside` is the place (see `sort_key`) next to which the page begins, even if threads were added or removed since.
     """
     column, number = SORTS[sort_by], tables.thread.c.number
     order = (column.desc(), number.desc()) if descending else (column, number)
@@ -153,28 +156,26 @@ def search_threads(
 
 
 def sort_key(thread: Thread, sort_by: str) -> tuple[int | str, int]:
-    """The place of a thread in the order of `sort_by`: unique, and as the database compares it."""
+    """The place of a thread in the order of `sort_by`: unique, and ordered as the database orders it."""
     value = getattr(thread, sort_by)
     return (to_us(value) if isinstance(value, datetime) else str(value), thread.number)
 
 
 def every_thread(connection: Connection, *, after: int, count_max: int) -> list[Thread]:
-    """Threads of all tenants by their number, those of stateless runs too: for whoever looks after the database."""
+    """Threads of all tenants by number, including those of stateless runs; for database maintenance."""
     thread = tables.thread.c
-    rows = connection.execute(
-        select(tables.thread).where(thread.number > after).order_by(thread.number).limit(count_max)
-    )
-    return [thread_of(row) for row in rows]
+    statement = select(tables.thread).where(thread.number > after, ~thread.tenant_id.startswith(UNFINISHED_COPY))
+    return [thread_of(row) for row in connection.execute(statement.order_by(thread.number).limit(count_max))]
 
 
 def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) -> int:
-    """How many threads the filter finds."""
+    """The number of threads that the filter finds."""
     statement = _filtered(select(func.count(tables.thread.c.number)), tenant_id, chosen)
     return int(connection.execute(statement).scalar_one())
 
 
 def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> int:
-    """Remove a thread with all that state has of it, and return its number; its holder is refused from then on.
+    """Delete a thread and all state about it, and return its number; its holder is refused from then on.
 
     Raises NotFound.
     """
@@ -185,14 +186,16 @@ def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> int
 
 
 def purge_expired(connection: Connection, now_us: int, count_max: int) -> list[int]:
-    """Remove threads of stateless runs whose time has come and whose runs have ended; their numbers."""
+    """Delete the expired threads of stateless runs whose runs have ended; returns their numbers."""
     thread = tables.thread.c
     numbers = connection.execute(
         select(thread.number)
         .where(
             thread.expires_at.is_not(None),
             thread.expires_at < now_us,
-            # Not by the thread's status: one that asks a person what became of a step is not busy, and not finished.
+            # Removed in batches, because it may be long.
+            ~thread.tenant_id.startswith(UNFINISHED_COPY),
+            # Not by status: a thread with an open question about a step in doubt is not busy, but not finished either.
             ~exists().where(tables.run.c.thread == thread.number, tables.run.c.status.not_in(SETTLED)),
         )
         .limit(count_max)
@@ -219,10 +222,10 @@ def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:
 def _filtered(statement: Select[Any], tenant_id: str, chosen: ThreadFilter) -> Select[Any]:
     if len(chosen.metadata or {}) > FILTER_KEY_COUNT_MAX:
         raise Refused(
-            f"A filter may name {FILTER_KEY_COUNT_MAX} keys of metadata, and not {len(chosen.metadata or {})}."
+            f"A filter may name at most {FILTER_KEY_COUNT_MAX} metadata keys, not {len(chosen.metadata or {})}."
         )
     thread, label = tables.thread.c, tables.thread_label.c
-    # Threads of stateless runs belong to nobody's list.
+    # Threads of stateless runs appear in no list.
     statement = statement.where(thread.tenant_id == tenant_id, thread.expires_at.is_(None))
     if chosen.status is not None:
         statement = statement.where(thread.status == chosen.status)

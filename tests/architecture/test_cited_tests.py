@@ -22,7 +22,7 @@ def defines(path: Path, name: str) -> bool:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_a_cited_test_exists(document: Path) -> None:
-    """Whoever follows `tests/….py::test_name` from a document finds it."""
+    """Every `tests/….py::test_name` in a document exists."""
     cited = CITATION.findall(document.read_text(encoding="utf-8"))
 
     assert [f"{file}::{name}" for file, name in cited if not defines(ROOT / file, name)] == []

@@ -27,7 +27,7 @@ def test_the_lock_names_only_the_public_index() -> None:
 
 
 def test_constraints_are_plain_pins() -> None:
-    """pip is told versions: no address, no option, no extra (which constraints must not have)."""
+    """pip gets versions: no address, no option, no extra (which constraints must not have)."""
     assert [line for line in pins() if not PIN.fullmatch(line)] == []
 
 

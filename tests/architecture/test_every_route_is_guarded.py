@@ -35,7 +35,7 @@ TASK_TEST = f"{HTTP}/test_tasks.py::test_tasks_are_for_operators_and_a_made_up_o
 #: Agents belong to the server and not to a tenant: the test says so.
 AGENT_TEST = f"{HTTP}/test_assistants.py::test_an_agent_is_every_tenants_and_a_made_up_one_nobodys"
 MEMORY_TEST = f"{HTTP}/test_memories_tenants.py::test_a_foreign_memory_looks_like_one_that_never_was"
-#: Every route with an id in its path, and the test that calls it with the key of another tenant and is told 404.
+#: Every route with an id in its path, and the test that calls it with the key of another tenant and gets 404.
 #: A new route with an id needs its line, and its test, here.
 TENANT_TESTS = {
     "DELETE /admin/keys/{key_id}": f"{HTTP}/test_keys.py::test_a_foreign_key_looks_like_one_that_never_was",
@@ -209,7 +209,7 @@ def test_the_tenant_test_is_there(test: str) -> None:
 
 
 async def test_a_route_without_a_scope_does_not_start(tmp_path: Path) -> None:
-    """Forgetting the declaration is noticed by whoever adds the route, not by a stranger."""
+    """A forgotten declaration fails here when the route is added, not in production."""
 
     @get("/forgotten", sync_to_thread=False)
     def forgotten() -> None:

@@ -23,7 +23,7 @@ def private_imports(file: Source) -> list[str]:
     ]
 
 
-#: The one module that may import what an extra brings; whoever imports it does so when the extra is asked for.
+#: The one module that may import what an extra brings; it is imported only when the extra is asked for.
 EXTRA_OF = {"workers/telemetry/otel.py": "otel"}
 
 

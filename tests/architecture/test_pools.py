@@ -40,3 +40,19 @@ def test_the_rule_sees_every_way_into_it() -> None:
     )
 
     assert sorted(finding.split(":")[1] for finding in shared_executor(file)) == ["1", "2", "3", "4", "5"]
+
+
+#: Where threads are made: the pools themselves, and the one that looks for dead workers, which serves no tenant.
+MAKES_THREADS = {"threadmark/db/execution/pools.py", "workers/fleet/dead_workers.py"}
+
+
+def test_work_of_tenants_waits_in_pools_in_which_they_take_turns() -> None:
+    """In a plain executor one tenant's thousand texts stand before the recall of another."""
+    found = {
+        file.name
+        for file in sources(*PACKAGES, "threadmark")
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] == "ThreadPoolExecutor"
+    }
+
+    assert found == MAKES_THREADS

@@ -1,4 +1,4 @@
-"""Time is an argument: the lower packages are told what time it is."""
+"""Time is an argument: the lower packages receive the time from their callers."""
 
 import ast
 import re

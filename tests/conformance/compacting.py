@@ -54,7 +54,7 @@ class Compacting:
         number = self.turn_count
         asked = text or f"{PLANTED[number % len(PLANTED)]} And ticket OPS-{number} is open."
         run = await self.store.accept(asked, thread_id=thread_id)
-        # A thread that a commit has locked is passed over: whoever looks for work looks again.
+        # A thread that a commit has locked is passed over: the next search for work finds it.
         claims: list[Claim] = []
         while not claims:
             claims = await self.store.claim(count_max=1)

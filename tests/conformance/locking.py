@@ -33,7 +33,7 @@ class HeldLock:
         await wait_until(waiting, description=f"{count} units to wait for the row of the thread")
 
     def release(self) -> None:
-        """Let whoever waits go on."""
+        """Release the waiting callers."""
         self._connection.rollback()
 
 

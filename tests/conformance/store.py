@@ -17,6 +17,7 @@ from threadmark.state import (
     JournalWriter,
     Receipt,
     Recorded,
+    Reply,
     Run,
     RunChanges,
     RunOutcome,
@@ -31,6 +32,7 @@ from threadmark.state import (
     WaitOpened,
     accept,
     claim,
+    copy_thread,
     expire,
     get_run,
     get_thread,
@@ -100,6 +102,19 @@ class Store:
                 now_us=self.now_us(),
             )
         )
+        assert isinstance(made, Thread)
+        return made
+
+    async def copied(self, thread_id: str, receipt: Receipt | None = None) -> Thread | Reply:
+        """A copy of the thread, or the reply of the key."""
+        made = await copy_thread(
+            self.database, TENANT, thread_id, now_us=self.now_us, look=lambda *_: None, receipt=lambda _: receipt
+        )
+        return made if isinstance(made, Reply) else made[0]
+
+    async def copy(self, thread_id: str) -> Thread:
+        """A copy of the thread."""
+        made = await self.copied(thread_id)
         assert isinstance(made, Thread)
         return made
 

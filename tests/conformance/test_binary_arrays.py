@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from threadmark.state.append.binary_arrays import BigInts, Blobs, Ints, Texts
+from threadmark.state.batches.binary_arrays import BigInts, Blobs, Ints, Texts
 
 BIGINTS: tuple[int | None, ...] = (0, 1, -1, 2**63 - 1, -(2**63), None)
 INTS: tuple[int | None, ...] = (0, 1, -1, 2**31 - 1, -(2**31), None)

@@ -56,7 +56,7 @@ async def test_a_run_that_is_not_due_yet_is_not_claimed(store: Store) -> None:
 
 
 async def test_a_run_behind_another_waits_for_its_turn(store: Store) -> None:
-    """The order of a thread is the order of acceptance, whoever is rung for first."""
+    """The order of a thread is the order of acceptance, whichever run is notified first."""
     await store.register()
     thread = await store.thread()
     first = await store.accept("one", thread_id=thread.thread_id)

@@ -3,14 +3,14 @@
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.conformance.store import real_now_us
 from tests.support.factories import TENANT
-from threadmark.compaction.store.orders import hold
+from threadmark.compaction.store.holds import hold
 from threadmark.state import expire, register
 
 __all__ = ["compacting", "compaction_engine"]
 
 
 async def test_a_hold_ends_with_the_lease_of_its_worker(compacting: Compacting) -> None:
-    """Not before: whoever lives keeps it; without a worker's name only time ends it."""
+    """Not before: a live worker keeps it; without a worker's name only time ends it."""
     store, compactions = compacting.store, compacting.service.compactions
     await compacting.thread()
     ordered, _ = await compactions.begin(TENANT, "thread-1", compacting.order())

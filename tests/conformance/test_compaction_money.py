@@ -1,4 +1,4 @@
-"""Caps in money hold, whatever a server counts, whoever works beside and whoever dies: over both databases."""
+"""Caps in money hold, whatever a server counts, with concurrent and with dying workers: over both databases."""
 
 import asyncio
 from collections.abc import Callable

@@ -10,8 +10,9 @@ from tests.conformance.compacting import Compacting, compacting, compaction_engi
 from tests.support.factories import TENANT
 from threadmark import recall_dropped
 from threadmark.compaction import Drop, DropFilter, Policy, forget_threads
-from threadmark.workers.agents.drop_tools import DroppedAccess
-from threadmark.workers.agents.tools import NonRetryable, ToolContext
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import NonRetryable
+from threadmark.workers.turn.thread_drops import ThreadDrops
 
 __all__ = ["compacting", "compaction_engine"]
 
@@ -30,7 +31,7 @@ async def ask(work: Compacting, key: str, **arguments: Any) -> dict[str, Any]:
         data_dir=Path(),
         emit=lambda _: None,
         now=lambda: datetime.now(UTC),
-        dropped=DroppedAccess(work.service, TENANT, "thread-1", "helper"),
+        dropped=ThreadDrops(work.service, TENANT, "thread-1", "helper"),
     )
     return dict(await recall_dropped.perform(recall_dropped.arguments(arguments), context))
 
@@ -77,7 +78,7 @@ async def test_a_recall_goes_with_its_source(compacting: Compacting) -> None:
 
 
 async def test_an_agent_opens_a_summary(compacting: Compacting) -> None:
-    """By the id that the summary bears: its messages, whole; one that is not of this thread is told to be none."""
+    """By the id that the summary bears: its messages, whole; one of another thread is not found."""
     await compacting.thread()
     before = (await compacting.service.compactions.load(TENANT, "thread-1")).entries
     done = await compacting.compact()

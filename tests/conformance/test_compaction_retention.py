@@ -1,19 +1,27 @@
 """Words of ledgers that were kept long enough become digests, over both databases: the account stands."""
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
+import pytest
 from sqlalchemy import Connection
 
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
+from tests.conformance.test_compaction_ahead import commits
 from tests.support.factories import TENANT
 from threadmark.compaction import Drop, DropQuery, Policy, Row
+from threadmark.compaction.erase import retention
 from threadmark.compaction.store import ledger_rows
 
 __all__ = ["compacting", "compaction_engine"]
 
 SPARE = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=40, appendix_tokens=0)
 LONG, NONE = timedelta(days=30), timedelta(seconds=-1)
+
+
+class CutOffError(Exception):
+    """What a write fails with."""
 
 
 async def ledger(work: Compacting, compaction_id: str) -> list[Drop]:
@@ -54,6 +62,40 @@ async def test_a_ledger_without_words_still_verifies(compacting: Compacting) -> 
 
     await compacting.store.database.write(forge)
     assert "the words of" in str((await compacting.service.verify(TENANT, done.compaction_id)).damage)
+
+
+async def test_words_go_in_batches(compacting: Compacting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut off between two of them a ledger verifies, and the next one goes on with it."""
+    assert retention.ROW_COUNT <= 500
+    monkeypatch.setattr(retention, "ROW_COUNT", 10)
+    await compacting.thread(turns=12)
+    done = await compacting.compact(policy=SPARE)
+    writes = 0
+
+    put = ledger_rows.put_rows
+
+    def cut(*values: Any) -> None:
+        nonlocal writes
+        writes += 1
+        if writes > 2:
+            raise CutOffError
+        put(*values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_rows, "put_rows", cut)
+        with pytest.raises(CutOffError):
+            await compacting.service.hash_words(NONE, 10)
+    with_words = [has_words(drop.row) for drop in await ledger(compacting, done.compaction_id)]
+    assert not any(with_words[:20])
+    assert any(with_words[20:])
+    assert (await compacting.service.verify(TENANT, done.compaction_id)).damage is None
+
+    with commits() as written:
+        assert await compacting.service.hash_words(NONE, 10) == 1
+
+    assert max(written) <= 10 + 1
+    assert not any(has_words(drop.row) for drop in await ledger(compacting, done.compaction_id))
+    assert (await compacting.service.verify(TENANT, done.compaction_id)).damage is None
 
 
 async def test_what_lost_its_words_is_recalled_from_the_journal(compacting: Compacting) -> None:

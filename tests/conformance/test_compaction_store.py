@@ -49,8 +49,8 @@ async def test_a_compaction_is_committed_with_its_ledger(compacting: Compacting)
     assert done.tokens_after < done.tokens_before
     assert done.shown_ratio == 1.0
     for counts in done.totals.values():
-        told = sum(count for status, count in counts.items() if status not in ("total", "introduced"))
-        assert told == counts["total"] > 0
+        status_sum = sum(count for status, count in counts.items() if status not in ("total", "introduced"))
+        assert status_sum == counts["total"] > 0
     shown = await compacting.service.views.show(TENANT, "thread-1")
     assert (shown.kept.view.view_id, shown.kept.view.compaction_id) == (done.view_id, done.compaction_id)
     assert shown.kept.ledgers == (done.compaction_id,)
@@ -174,7 +174,7 @@ async def test_what_is_appended_while_a_model_summarises_stays(compacting: Compa
 
 
 async def test_a_second_attempt_pays_for_no_chunk_twice(compacting: Compacting) -> None:
-    """The worker dies after the first of several chunks: whoever comes next asks for the others only."""
+    """The worker dies after the first of several chunks: the next worker asks for the others only."""
     await compacting.thread(turns=12)
     policy = Policy(keep_last_turns=1, min_gain=0.0, chunk_tokens=600, appendix_tokens=2_000)
     order, asked = compacting.order(policy=policy), []

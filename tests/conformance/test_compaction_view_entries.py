@@ -3,13 +3,13 @@
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.factories import TENANT
 from threadmark.compaction import DropFilter
-from threadmark.state import ModelReplied, ViewChanged, copy_thread
+from threadmark.state import ModelReplied, ViewChanged
 
 __all__ = ["compacting", "compaction_engine"]
 
 
-async def told(work: Compacting, thread_id: str = "thread-1") -> list[ViewChanged]:
-    """What the journal says, in order."""
+async def view_changes(work: Compacting, thread_id: str = "thread-1") -> list[ViewChanged]:
+    """The journal's entries about views, in order."""
     thread = await work.seen(thread_id)
     entries = await work.store.entries(thread.number)
     assert await work.store.journal.verify(thread) == []
@@ -28,7 +28,7 @@ async def test_every_move_of_a_view_is_an_entry(compacting: Compacting) -> None:
     active = await views.activate(TENANT, "thread-1", "whole")
     await compacting.say()
 
-    acts = await told(compacting)
+    acts = await view_changes(compacting)
 
     assert acts[0] == ViewChanged(
         view_id=str(done.view_id),
@@ -59,24 +59,24 @@ async def test_an_entry_about_a_view_changes_no_message(compacting: Compacting) 
     assert all(check.damage is None for check in await compacting.service.verify_thread(TENANT, "thread-1"))
 
 
-async def test_while_a_run_is_unfinished_its_holder_tells(compacting: Compacting) -> None:
+async def test_while_a_run_is_unfinished_its_holder_journals(compacting: Compacting) -> None:
     """The entries of a run stand together, so nothing is written between them from outside."""
     await compacting.thread()
     await compacting.store.accept("and now?", thread_id="thread-1")
 
     done = await compacting.compact()
 
-    assert (done.view_id is not None, await told(compacting)) == (True, [])
+    assert (done.view_id is not None, await view_changes(compacting)) == (True, [])
 
 
-async def test_a_copy_tells_of_no_view(compacting: Compacting) -> None:
+async def test_a_copy_has_no_entries_of_a_view(compacting: Compacting) -> None:
     """It has none: everything is shown."""
     await compacting.thread()
     await compacting.compact()
     store = compacting.store
-    copied = await store.write(lambda connection: copy_thread(connection, TENANT, "thread-1", None, store.now_us()))
-    entries = await store.entries(copied.number)  # type: ignore[union-attr]
+    copied = await store.copy("thread-1")
+    entries = await store.entries(copied.number)
 
     assert not any(isinstance(each.entry, ViewChanged) for each in entries)
     assert any(isinstance(each.entry, ModelReplied) for each in entries)
-    assert await store.journal.verify(copied) == []  # type: ignore[arg-type]
+    assert await store.journal.verify(copied) == []

@@ -8,8 +8,8 @@ import pytest
 
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
-from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Feed, Flash, Watch
-from threadmark.workers.fleet.local_feed import LocalFeed
+from threadmark.workers.feeds.feed import FLASH_COUNT_MAX, Feed, Flash, Watch
+from threadmark.workers.feeds.local_feed import LocalFeed
 from threadmark.workers.redis.redis_resources import open_side
 
 TENANT, RUN = "tenant-1", "01a22812-7193-7bcd-8304-da4549f015ef"
@@ -79,7 +79,7 @@ async def test_a_reader_sees_what_a_turn_flashes_in_order(ends: Ends) -> None:
 
 
 async def test_a_reader_that_comes_late_sees_the_gap_from_its_beginning(ends: Ends) -> None:
-    """What was flashed since the last entry is there for whoever joins before the next."""
+    """What was flashed since the last entry is there for a reader that joins before the next."""
     with ends.reader.watch(TENANT, RUN):
         ends.turn.flash(TENANT, RUN, word(4, 1))
         ends.turn.flash(TENANT, RUN, word(4, 2))
@@ -131,7 +131,7 @@ async def test_the_end_of_a_turn_leaves_nothing(ends: Ends) -> None:
         await wait_until(lambda: not watch.flashes(4, 0), description="the end of the turn")
 
 
-async def test_another_tenant_hears_nothing(ends: Ends) -> None:
+async def test_another_tenant_receives_nothing(ends: Ends) -> None:
     """A run is watched by its tenant; the same id under another one is another run."""
     with ends.reader.watch("tenant-2", RUN) as stranger, ends.reader.watch(TENANT, RUN) as own:
         ends.turn.flash(TENANT, RUN, word(4, 1))
@@ -147,7 +147,7 @@ async def test_nobody_watches_without_a_tenant(ends: Ends, tenant_id: str, run_i
         ends.reader.watch(tenant_id, run_id)
 
 
-async def test_whoever_leaves_leaves_nothing_behind(ends: Ends) -> None:
+async def test_a_reader_that_leaves_leaves_nothing_behind(ends: Ends) -> None:
     """A reader's memory goes with the reader, while the turn goes on."""
     with ends.reader.watch(TENANT, RUN) as watch:
         ends.turn.flash(TENANT, RUN, word(4, 1))

@@ -42,7 +42,7 @@ async def test_a_run_on_a_thread_that_is_not_there_is_refused(store: Store) -> N
 
 
 async def test_two_runs_that_make_the_same_thread_share_it(store: Store, other_store: Store) -> None:
-    """Whoever comes second finds it made (F24)."""
+    """The second request finds it made (F24)."""
     offers = [a_submission(f"run {number}", thread_id="t", create_missing=True) for number in range(10)]
 
     made = await asyncio.gather(
@@ -64,7 +64,7 @@ async def test_on_an_idle_thread_every_strategy_accepts(store: Store, strategy: 
 
 
 async def test_reject_refuses_a_busy_thread_and_changes_nothing(store: Store) -> None:
-    """The caller is told to wait; the key of the refused request is free again."""
+    """The caller has to wait; the key of the refused request is free again."""
     run = await store.accept("one")
     submission = a_submission("two", thread_id=run.thread_id, multitask=Multitask.REJECT, receipt=a_receipt())
 

@@ -1,4 +1,4 @@
-"""Cancelling a run, settling its doubt, ending it: whoever comes first, nothing is forgotten."""
+"""Cancelling a run, settling its doubt, ending it: in any order, nothing is forgotten."""
 
 import asyncio
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ async def test_a_settled_doubt_makes_the_parked_run_due(store: Store) -> None:
 
 
 async def test_of_twenty_that_settle_a_doubt_the_first_stands(store: Store, other_store: Store) -> None:
-    """The others are told that there is no doubt any more."""
+    """The others are refused because there is no doubt any more."""
     claimed, _, _ = await doubting(store)
 
     outcomes = await asyncio.gather(
@@ -202,7 +202,7 @@ async def test_a_rollback_that_was_asked_for_stays_asked_for(store: Store) -> No
 
 
 async def test_a_run_that_is_asked_to_interrupt_may_still_succeed(store: Store) -> None:
-    """It was done before it heard of it: its answer stands."""
+    """It was done before it learned of it: its answer stands."""
     claimed, writer = await store.begun()
     await cancel(store, claimed.run)
 
@@ -287,7 +287,7 @@ async def test_a_run_is_deleted_when_it_has_ended(store: Store) -> None:
 
 
 async def test_a_thread_is_busy_while_another_run_waits(store: Store) -> None:
-    """The end of one run is not the end of the work; a failure is told only when nothing follows it."""
+    """The end of one run is not the end of the work; a failure is reported only when nothing follows it."""
     claimed, writer = await store.begun("one")
     second = await store.accept("two", thread_id=claimed.run.thread_id)
 

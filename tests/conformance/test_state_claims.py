@@ -41,7 +41,7 @@ def settled(status: RunStatus = RunStatus.SUCCESS) -> RunChanges:
 
 
 async def test_runs_are_claimed_in_the_order_of_acceptance(store: Store) -> None:
-    """Whoever came first is served first, a part at a time."""
+    """First come, first served, a part at a time."""
     runs = [await store.accept(f"run {number}") for number in range(5)]
 
     first, rest = await store.claim(count_max=2), await store.claim()
@@ -62,7 +62,7 @@ async def test_a_claim_gives_the_run_and_the_lease_of_its_thread(store: Store) -
 
 
 async def test_a_thread_runs_one_run_at_a_time(store: Store) -> None:
-    """The second run waits for the end of the first, whoever claims."""
+    """The second run waits for the end of the first, whichever worker claims."""
     first = await store.accept("one")
     second = await store.accept("two", thread_id=first.thread_id)
     claimed, writer = await store.hold(first)

@@ -3,13 +3,17 @@
 from functools import partial
 from typing import Any
 
+import msgspec
+import pytest
 from sqlalchemy import select
 
 from tests.conformance.store import Store
 from tests.support.factories import TENANT, asked, human, replied, returned
-from threadmark.state import RunRequest, Thread, fold, read_lines
+from threadmark.state import Receipt, RunRequest, Thread, fold, label_thread, read_lines
 from threadmark.state.tables import METADATA, entry
+from threadmark.state.threads import erasure
 from threadmark.state.threads.erasure import (
+    RowPlace,
     erase_in_rows,
     erase_in_thread,
     find_thread_numbers,
@@ -20,12 +24,12 @@ from threadmark.workers.tasks.erased_json import ERASED, Erased
 
 SECRET = "the code is XYZZY-123"
 WORDS = Erased(texts=[SECRET])
-TOLD = RunRequest(messages=(human(SECRET),), kwargs={"input": {"messages": SECRET}})
+SECRET_REQUEST = RunRequest(messages=(human(SECRET),), kwargs={"input": {"messages": SECRET}})
 
 
 async def a_journal(store: Store) -> Thread:
-    """A thread in which a secret was told, asked for, returned and repeated."""
-    claimed, writer = await store.begun("x", request=TOLD, metadata={"title": SECRET})
+    """A thread in which a secret was said, asked for, returned and repeated."""
+    claimed, writer = await store.begun("x", request=SECRET_REQUEST, metadata={"title": SECRET})
     reply = replied(asked(code=SECRET), text=f"You said: {SECRET}.")
     await store.put(writer, reply, returned("tool-1-0", {"found": [SECRET]}), replied(ordinal=2, text="Done."))
     return claimed.thread
@@ -35,7 +39,9 @@ async def erase(store: Store, thread: Thread, erased: Erased = WORDS) -> int:
     """Erase in entries and rows; how many lost something."""
     step = await store.write(partial(erase_in_thread, thread=thread.number, rewrite=erased))
     assert step.after_seq is None
-    return step.entry_count + await store.write(partial(erase_in_rows, thread=thread.number, rewrite=erased))
+    rows = await store.write(partial(erase_in_rows, thread=thread.number, rewrite=erased))
+    assert rows.after is None
+    return step.entry_count + rows.row_count
 
 
 async def everything(store: Store) -> str:
@@ -83,6 +89,30 @@ async def test_erasing_twice_erases_once(store: Store) -> None:
     assert await store.journal.verify(await store.seen(thread)) == []
 
 
+async def test_rows_about_a_thread_are_erased_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each unit looks at a few rows and says where to go on; together they are what one would have done."""
+    assert erasure._ROW_COUNT <= 500
+    monkeypatch.setattr(erasure, "_ROW_COUNT", 2)
+    thread = await a_journal(store)
+    for number in range(3):
+        stored = Receipt(key=f"key-{number}", request_digest="", answer=lambda _: (200, msgspec.json.encode(SECRET)))
+        await store.accept(thread_id=thread.thread_id, request=SECRET_REQUEST, receipt=stored)
+    await store.write(partial(label_thread, thread=thread.number, metadata={"a": SECRET}, now_us=store.now_us()))
+
+    counts: list[int] = []
+    place: RowPlace | None = RowPlace(0, None)
+    while place is not None:
+        step = await store.write(partial(erase_in_rows, thread=thread.number, rewrite=WORDS, after=place))
+        counts.append(step.row_count)
+        place = step.after
+
+    # Four requests, three replies, the metadata and its label.
+    assert sum(counts) == 4 + 3 + 1 + 1
+    assert len(counts) == 5
+    rows = [METADATA.tables[name] for name in ("run", "wait", "receipt", "thread", "thread_label")]
+    assert "XYZZY" not in await store.read(lambda c: repr([c.execute(select(each)).all() for each in rows]))
+
+
 async def test_nobody_can_try_words_against_an_erased_entry(store: Store) -> None:
     """S39: its salt is gone, and other entries keep theirs."""
     thread = await a_journal(store)
@@ -97,7 +127,7 @@ async def test_nobody_can_try_words_against_an_erased_entry(store: Store) -> Non
 
 async def test_a_holder_goes_on_behind_an_erasure(store: Store) -> None:
     """F30: an erasure under a running turn moves no seq and no digest of the chain."""
-    claimed, writer = await store.begun("x", request=TOLD)
+    claimed, writer = await store.begun("x", request=SECRET_REQUEST)
     await erase(store, claimed.thread)
     await store.put(writer, replied(text="Later."))
 

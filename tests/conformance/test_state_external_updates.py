@@ -24,10 +24,11 @@ from threadmark.state import (
     Stretch,
     Thread,
     ThreadBusy,
+    ThreadFilter,
     ThreadState,
     ThreadStatus,
     Update,
-    copy_thread,
+    count_threads,
     fold,
     fork_lineage,
     update_state,
@@ -89,7 +90,7 @@ async def test_a_thread_that_a_run_moves_refuses_updates(store: Store) -> None:
 
 
 async def test_of_updates_at_once_one_is_done(store: Store, other_store: Store) -> None:
-    """The others saw a thread that has moved: they are told to look again, and nothing of theirs is written."""
+    """The others saw a thread that has moved: they have to read it again, and nothing of theirs is written."""
     thread = await a_talk(store)
 
     outcomes = await asyncio.gather(
@@ -168,11 +169,8 @@ async def test_a_copy_has_what_its_source_shows(store: Store) -> None:
     await update(store, await store.seen(thread), StateUpdated(messages=(human("x", "human-x"),)))
     source = await store.seen(thread)
 
-    copied = await store.write(
-        partial(copy_thread, tenant_id=TENANT, thread_id=thread.thread_id, receipt=None, now_us=store.now_us())
-    )
+    copied = await store.copy(thread.thread_id)
 
-    assert isinstance(copied, Thread)
     assert (copied.metadata, copied.status, copied.branch) == (source.metadata, ThreadStatus.IDLE, 0)
     assert [each.seq for each in await store.entries(copied.number)] == list(range(1, copied.head_seq + 1))
     assert (await state_of(store, copied)).messages == (await state_of(store, source)).messages
@@ -193,11 +191,8 @@ async def test_a_copy_of_calls_that_were_written_from_outside_and_made_folds(sto
     (key,) = (await state_of(store, thread)).calls
     await store.put(writer, returned(key, "found", call_id="call-9"), move=DONE)
 
-    copied = await store.write(
-        partial(copy_thread, tenant_id=TENANT, thread_id=thread.thread_id, receipt=None, now_us=store.now_us())
-    )
+    copied = await store.copy(thread.thread_id)
 
-    assert isinstance(copied, Thread)
     assert (await state_of(store, copied)).messages == (await state_of(store, thread)).messages
     assert (await state_of(store, copied)).messages[-1].content == "found"
 
@@ -205,9 +200,9 @@ async def test_a_copy_of_calls_that_were_written_from_outside_and_made_folds(sto
 async def test_a_copy_is_made_once_with_one_key(store: Store) -> None:
     """And only of a thread that is there."""
     thread = await a_talk(store)
-    copying = partial(copy_thread, tenant_id=TENANT, receipt=a_receipt(), now_us=store.now_us())
-    await store.write(partial(copying, thread_id=thread.thread_id))
+    await store.copied(thread.thread_id, a_receipt())
 
-    assert isinstance(await store.write(partial(copying, thread_id=thread.thread_id)), Reply)
+    assert isinstance(await store.copied(thread.thread_id, a_receipt()), Reply)
     with pytest.raises(NotFound):
-        await store.write(partial(copying, thread_id="none", receipt=None))
+        await store.copied("none")
+    assert await store.read(partial(count_threads, tenant_id=TENANT, chosen=ThreadFilter())) == 2

@@ -45,7 +45,7 @@ async def test_runs_that_nobody_can_run_are_named_by_their_route(store: Store) -
     assert await store.read(unserved_routes) == ["chat@1", "chat@2"]
 
 
-async def test_a_heartbeat_tells_what_its_worker_counts(store: Store) -> None:
+async def test_a_heartbeat_reports_the_counts_of_its_worker(store: Store) -> None:
     """Nothing at first; then what the last heartbeat said."""
     await store.register()
     (seen,) = await store.read(list_workers)
@@ -81,7 +81,7 @@ async def test_only_what_waits_for_nothing_but_a_worker_is_late(store: Store) ->
     assert await store.read(claim_lag_s) == 0
 
 
-async def test_the_orphans_among_the_claims_are_told(store: Store) -> None:
+async def test_the_orphans_among_the_claims_are_counted(store: Store) -> None:
     """A worker counts what it took over from the dead."""
     await store.accept("orphan")
     await store.claim()
@@ -97,7 +97,7 @@ async def test_the_orphans_among_the_claims_are_told(store: Store) -> None:
 
 
 async def test_a_lease_that_ended_is_not_renewed(store: Store) -> None:
-    """Whoever froze past its lease learns that others may have its threads, also where nobody buried it."""
+    """A worker that froze past its lease learns that others may have its threads, also before it is expired."""
     await store.write(lambda connection: register(connection, "worker-1", -1.0, "{}"))
 
     assert not await store.write(lambda connection: heartbeat(connection, "worker-1", 60.0))

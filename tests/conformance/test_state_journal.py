@@ -8,7 +8,7 @@ import pytest
 from tests.conformance.store import Store
 from tests.support.factories import TENANT, asked, replied, returned
 from threadmark.state import LeaseLost, StepIntended, StepKey, ThreadGone, TurnStarted, delete_thread, fold
-from threadmark.state.append.append_batch import Append
+from threadmark.state.batches.append_batch import Append
 
 ROUND_COUNT = 200
 
@@ -41,7 +41,7 @@ async def test_what_was_only_noted_is_not_there(store: Store) -> None:
 
 
 async def test_a_flush_of_nothing_commits_nothing(store: Store) -> None:
-    """Whoever asks for the disk once too often pays nothing."""
+    """A redundant request for a flush costs nothing."""
     _, writer = await store.begun()
     before = store.database.commit_count
 
@@ -136,7 +136,7 @@ async def test_a_hand_that_lost_its_lease_never_writes_again(store: Store) -> No
 
 
 async def test_of_two_holders_that_append_at_once_exactly_one_does(store: Store, other_store: Store) -> None:
-    """200 rounds: one append a seq, the other one is told; no fork, no gap, nothing else of the loser (C13)."""
+    """200 rounds: one append a seq, the other one is refused; no fork, no gap, nothing else of the loser (C13)."""
     claimed, stale = await store.begun()
     written = 2
     for number in range(ROUND_COUNT):
@@ -192,8 +192,8 @@ async def test_the_same_append_sent_again_counts_as_done(store: Store) -> None:
     assert await store.journal.verify(claimed.thread) == []
 
 
-async def test_a_deleted_thread_is_told_apart_from_a_lost_lease(store: Store) -> None:
-    """A worker that holds a deleted thread is refused from then on, and told why."""
+async def test_a_deleted_thread_is_distinguished_from_a_lost_lease(store: Store) -> None:
+    """A worker that holds a deleted thread is refused from then on, with the reason."""
     claimed, writer = await store.begun()
     await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
 

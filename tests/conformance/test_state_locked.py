@@ -60,7 +60,7 @@ def resuming(store: Store, run: Run, value: Any, **changes: Any) -> Awaitable[Ac
 async def test_an_answer_to_one_question_is_never_given_to_another(
     store: Store, other_store: Store, first: str
 ) -> None:
-    """Both name question one: whoever comes second is refused, and question two stays open."""
+    """Both name question one: the second is refused, and question two stays open."""
     claimed, (one, two) = await store.asking("delete", "pay")
     async with hold_thread(store, claimed.run.thread) as lock:
         requests = [answering(store, one.wait_id), resuming(other_store, claimed.run, {one.wait_id: True})]
@@ -74,7 +74,7 @@ async def test_an_answer_to_one_question_is_never_given_to_another(
     assert len(await store.runs(claimed.run.thread)) == 2
 
 
-async def test_of_two_bare_resumes_one_is_told_that_nothing_is_open(store: Store, other_store: Store) -> None:
+async def test_of_two_bare_resumes_one_is_refused_as_nothing_is_open(store: Store, other_store: Store) -> None:
     """The second one does not become an answer to something that comes later."""
     claimed, _ = await store.asking("pay")
     async with hold_thread(store, claimed.run.thread) as lock:

@@ -8,7 +8,7 @@ from tests.conformance.store import ROUTES, Store
 from tests.support.factories import replied
 from threadmark.state import Claim, Run, claim, claim_suspect, look_for_suspects
 from threadmark.state.runs.claim_statements import SUSPECT_DEATH_COUNT
-from threadmark.state.runs.claims import register
+from threadmark.state.runs.worker_leases import register
 
 LEASE_S = 600.0
 

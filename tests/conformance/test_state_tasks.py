@@ -12,13 +12,16 @@ from tests.conformance.store import Store
 from tests.conformance.tasking import BROKEN, KINDS, SOON_US, a_task, added, claimed, held, seen
 from threadmark.state import NotFound, RunChanges, RunOutcome, RunStatus, ThreadStatus, TurnStarted, new_id
 from threadmark.state.errors import Conflict, LeaseLost
+from threadmark.state.runs.claim_statements import SUSPECT_DEATH_COUNT
 from threadmark.state.tasks.task_claims import (
     DEATH_COUNT_MAX,
     HeldTask,
+    claim_suspect_task,
     claim_task,
     claim_tasks,
     fail_task,
     finish_task,
+    has_suspect_task,
     next_task_us,
     own_tasks,
     release_task,
@@ -28,7 +31,7 @@ from threadmark.state.tasks.tasks import Task, TaskStatus, cancel_task, get_task
 
 
 async def test_a_key_is_one_task(store: Store, other_store: Store) -> None:
-    """Whoever asks, however often and at once, gets the same; another tenant or kind has its own."""
+    """All requests, repeated or concurrent, get the same one; another tenant or kind has its own."""
     same = await asyncio.gather(*(added(each) for each in (store, other_store) for _ in range(8)))
 
     assert len({each.task_id for each in same}) == 1
@@ -86,7 +89,7 @@ async def test_no_task_is_claimed_twice(store: Store, other_store: Store) -> Non
 
 
 async def test_a_worker_claims_what_it_can_do_and_what_is_due(store: Store) -> None:
-    """Another kind is left alone; a later time is waited for, and told."""
+    """Another kind is left alone; a later time is waited for, and reported."""
     waits = partial(next_task_us, kinds=KINDS)
     await added(store, kind="paint")
     assert await store.read(waits) is None
@@ -133,9 +136,17 @@ async def test_what_a_live_worker_is_at_is_left_alone(store: Store) -> None:
     assert await store.read(partial(own_tasks, worker_id="worker-1")) == [held(mine)]
 
 
+async def suspect(store: Store, worker_id: str) -> list[Task]:
+    """What a worker that does nothing else has claimed of the tasks at which workers died repeatedly."""
+    await store.alive(worker_id)
+    found = await store.write(lambda connection: claim_suspect_task(connection, worker_id, KINDS))
+    return [] if found is None else [found]
+
+
 async def die(store: Store, report: Callable[[HeldTask], Any] | None = None) -> Task | None:
     """One more worker claims, perhaps reports, and dies."""
-    tasks = await claimed(store, f"worker-{new_id(store.now_us())}")
+    worker_id = f"worker-{new_id(store.now_us())}"
+    tasks = await claimed(store, worker_id) or await suspect(store, worker_id)
     if tasks and report is not None:
         await store.write(lambda connection: report_task(connection, held(tasks[0]), report(held(tasks[0]))))
     await store.bury_all()
@@ -154,6 +165,30 @@ async def test_a_task_that_kills_its_workers_is_set_aside(store: Store) -> None:
     assert (failed.status, failed.owner) == (TaskStatus.FAILED, None)
     assert failed.failure is not None
     assert failed.failure.error == "Quarantined"
+
+
+async def test_the_neighbours_of_a_killer_are_tried_one_at_a_time(store: Store) -> None:
+    """Workers died at two tasks together: which of them is to blame shows only where each is alone in its worker."""
+    both = [await added(store, key) for key in ("killer", "innocent")]
+    for number in range(SUSPECT_DEATH_COUNT + 1):
+        assert await store.read(partial(has_suspect_task, kinds=KINDS)) is False
+        assert len(await claimed(store, f"dead-{number}")) == 2
+        await store.bury_all()
+
+    assert await store.read(partial(has_suspect_task, kinds=KINDS)) is True
+    assert await store.read(partial(has_suspect_task, kinds=("paint",))) is False
+    assert await store.read(partial(next_task_us, kinds=KINDS)) is None
+    assert await claimed(store, "worker-1") == []
+    (first,) = await suspect(store, "worker-1")
+    (second,) = await suspect(store, "worker-2")
+    assert await suspect(store, "worker-3") == []
+
+    assert [each.task_id for each in (first, second)] == [each.task_id for each in both]
+    assert first.deaths == SUSPECT_DEATH_COUNT + 1
+    assert await store.write(partial(report_task, held=held(second), progress="further"))
+    await store.bury_all()
+    (ordinary,) = await claimed(store, "worker-4")
+    assert (ordinary.task_id, ordinary.deaths) == (second.task_id, 1)
 
 
 async def test_a_task_that_gets_further_is_never_set_aside(store: Store) -> None:
@@ -188,7 +223,7 @@ async def test_an_operator_retries_what_failed_for_good(store: Store) -> None:
     """It is due at once, under the same id; what is running or done is not retried."""
     task = await added(store)
     (mine,) = await claimed(store)
-    with pytest.raises(Conflict, match="is running; only a failed or cancelled task is retried"):
+    with pytest.raises(Conflict, match="is running; only a failed or cancelled task can be retried"):
         await store.write(partial(retry_task, task_id=task.task_id))
     assert await store.write(partial(fail_task, held=held(mine), failure=BROKEN, retry_in_us=None))
     assert await claimed(store) == []

@@ -113,7 +113,7 @@ async def test_labels_are_merged_key_by_key(store: Store) -> None:
 
 
 async def test_a_deleted_thread_has_no_label(store: Store) -> None:
-    """Whoever labels it is told that it is gone."""
+    """Labelling it is refused because it is gone."""
     thread = await store.thread("one")
     await delete(store, "one")
 

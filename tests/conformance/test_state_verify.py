@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, text, 
 from tests.conformance.store import Store
 from tests.support.factories import TENANT, asked, replied, returned
 from threadmark.state import Damage, JournalDamaged, Thread, delete_thread, fold
-from threadmark.state.append.chain import payload_digest
+from threadmark.state.entries.chain import payload_digest
 from threadmark.state.tables import entry
 from threadmark.state.tables import thread as thread_table
 
@@ -83,7 +83,7 @@ def editing_as_text(connection: Connection, number: int) -> None:
 
 def rechaining(connection: Connection, number: int) -> None:
     """Edit a payload and its own digest to match: the next entry still tells."""
-    from threadmark.state.append.chain import link
+    from threadmark.state.entries.chain import link
 
     rows = connection.execute(select(entry).where(entry.c.thread == number).order_by(entry.c.seq)).all()
     row, payload = rows[3], b'{"edited":true}'

@@ -1,4 +1,4 @@
-"""Waits: a question is answered once, by whoever comes first, and the answer reaches the call that asked."""
+"""Waits: a question is answered once, by the first answer, and that reaches the call that asked."""
 
 import asyncio
 from collections.abc import Callable
@@ -50,7 +50,7 @@ async def test_a_resume_answers_the_question_and_continues_its_execution(store: 
 
 
 async def test_of_twenty_resumes_at_once_one_wins(store: Store, other_store: Store) -> None:
-    """A double click and a webhook that comes again: one continuation, and the others are told (C27)."""
+    """A double click and a webhook that comes again: one continuation, and the others are refused (C27)."""
     claimed, _ = await store.asking("send_mail")
     keyed = a_submission(thread_id=claimed.run.thread_id, receipt=a_receipt(), **RESUMING)
     bare = a_submission(thread_id=claimed.run.thread_id, **RESUMING)

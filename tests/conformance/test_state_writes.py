@@ -10,7 +10,7 @@ from sqlalchemy import Connection, text
 
 from tests.conformance.gate import Gate
 from tests.conformance.store import Store
-from tests.support.awaits import cancelled_at
+from tests.support.cancellation import cancelled_at
 from tests.support.factories import NOW_US
 from tests.support.waiting import wait_until
 from threadmark.state import Claim, JournalWriter, LeaseLost, TurnStarted, label_thread
@@ -51,7 +51,7 @@ def breaking(thread: int, **metadata: Any) -> Callable[[Connection], None]:
 
 
 async def test_a_unit_that_raises_is_undone(store: Store) -> None:
-    """Nothing of it stays, its caller is told, and the next one finds a clean transaction."""
+    """Nothing of it stays, its caller gets the error, and the next one finds a clean transaction."""
     thread = await store.thread(a=1)
 
     with pytest.raises(Broken):

@@ -11,6 +11,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections import ChainMap
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -20,7 +21,7 @@ import httpx2
 from tests.crash.client import Client
 from tests.crash.doomed import Death
 from tests.crash.launching import Launcher
-from tests.crash.mortal import Mortal
+from tests.crash.supervised_process import Mortal
 from tests.support.daemon import free_port
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
@@ -40,7 +41,11 @@ SWEEP_S = 0.25
 
 
 class Fleet:
-    """Use it as `async with fleet.alive() as client`."""
+    """Use it as `async with fleet.alive() as client`.
+
+    With `apart` each worker has a data directory of its own, as on a machine of its own: it sees no lock file of the
+    others. Effects go to the one file all the same.
+    """
 
     def __init__(
         self,
@@ -51,6 +56,7 @@ class Fleet:
         database_url: str,
         worker_count: int = 2,
         api_count: int = 1,
+        apart: bool = False,
         **settings: str,
     ) -> None:
         self.postgres, self.redis = postgres, redis
@@ -69,10 +75,25 @@ class Fleet:
         }
         self._ports = [free_port() for _ in range(api_count)]
         self.apis = [self._mortal(launcher, f"api-{port}", self._serve(port)) for port in self._ports]
-        self.workers = [self._mortal(launcher, f"worker-{number}", ["worker"]) for number in range(worker_count)]
+        names = [f"worker-{number}" for number in range(worker_count)]
+        self.workers = [
+            self._mortal(launcher, each, ["worker"], **(self._machine(each) if apart else {})) for each in names
+        ]
 
-    def _mortal(self, launcher: Launcher, name: str, arguments: list[str]) -> Mortal:
-        return Mortal(launcher, arguments, self._environment, self.folder / f"{name}.log", self._note)
+    def _mortal(self, launcher: Launcher, name: str, arguments: list[str], **settings: str) -> Mortal:
+        # A view and not a copy: `move_to` changes the database of all processes, which read it at their next start.
+        environment = ChainMap(settings, self._environment)
+        return Mortal(launcher, arguments, environment, self.folder / f"{name}.log", self._note)
+
+    def _machine(self, name: str) -> dict[str, str]:
+        """The settings of a worker that shares databases and effects with the others, and nothing else."""
+        folder = self.folder / f"machine-of-{name}"
+        folder.mkdir(mode=0o700)
+        (folder / EFFECTS_FILE).symlink_to(self.folder / EFFECTS_FILE)
+        return {
+            "THREADMARK_DATA_DIR": str(folder),
+            "THREADMARK_MEMORY_DATABASE_URL": f"sqlite:///{self.folder / 'memory.db'}",
+        }
 
     def _serve(self, port: int) -> list[str]:
         return ["serve", "--host", "127.0.0.1", "--port", str(port), "--data-dir", str(self.folder)]

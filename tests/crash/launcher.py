@@ -1,4 +1,4 @@
-"""Starts real servers that die as planned: `python -m tests.crash.launcher`, told what to do by lines of JSON.
+"""Starts real servers that die as planned: `python -m tests.crash.launcher` reads its orders as lines of JSON.
 
 It imports the product once and forks for each start, so that hundreds of starts cost no more than their work. An order
 is one line in, `{"name": "1", "arguments": ["serve", …], "environment": {…}, "log": "path"}`, and two lines out:
@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 # Before the first fork: what is imported here no child imports again.
 import threadmark.examples.registry  # noqa: F401
-from tests.crash.doom import Doom, bring_upon
+from tests.crash.fault_injection import Doom, bring_upon
 from tests.crash.plan import PLAN_VARIABLE
 from tests.support.launch import PR_SET_PDEATHSIG
 from threadmark.app import cli, commands
@@ -31,18 +31,18 @@ READ_BYTES = 65_536
 
 
 def main() -> None:
-    """Start what is ordered and tell what has ended, until the input ends."""
+    """Start the ordered processes and report those that have exited, until the input ends."""
     _warm_up()
     bell, rung = _bell_of_ends()
     names: dict[int, str] = {}
     unread = b""
     _say({"ready": os.getpid()})
     while True:
-        heard, _, _ = select.select([0, bell], [], [])
-        if bell in heard:
+        readable, _, _ = select.select([0, bell], [], [])
+        if bell in readable:
             os.read(bell, READ_BYTES)
-            _tell_ends(names)
-        if 0 in heard:
+            _report_ends(names)
+        if 0 in readable:
             data = os.read(0, READ_BYTES)
             if not data:
                 return
@@ -73,7 +73,7 @@ def _bell_of_ends() -> tuple[int, int]:
     return bell, rung
 
 
-def _tell_ends(names: dict[int, str]) -> None:
+def _report_ends(names: dict[int, str]) -> None:
     while names:
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid == 0:

@@ -36,7 +36,7 @@ class Launcher:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._listening = threading.Thread(target=self._listen, name="launcher", daemon=True)
+        self._reader = threading.Thread(target=self._read_reports, name="launcher", daemon=True)
         self._is_ready: Future[int] = Future()
         self._names = map(str, itertools.count(1))
         self._begun: dict[str, Future[int]] = {}
@@ -52,17 +52,17 @@ class Launcher:
         process.stdin.flush()
         return Child(await asyncio.wrap_future(self._begun[name]), asyncio.wrap_future(self._ended[name]))
 
-    def _listen(self) -> None:
+    def _read_reports(self) -> None:
         stdout = self._running.stdout
         assert stdout is not None
         for line in stdout:
-            heard: dict[str, Any] = json.loads(line)
-            if "pid" in heard:
-                self._begun[heard["name"]].set_result(heard["pid"])
-            elif "code" in heard:
-                self._ended[heard["name"]].set_result(heard["code"])
+            report: dict[str, Any] = json.loads(line)
+            if "pid" in report:
+                self._begun[report["name"]].set_result(report["pid"])
+            elif "code" in report:
+                self._ended[report["name"]].set_result(report["code"])
             else:
-                self._is_ready.set_result(heard["ready"])
+                self._is_ready.set_result(report["ready"])
 
     @property
     def _running(self) -> "subprocess.Popen[bytes]":
@@ -74,7 +74,7 @@ class Launcher:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT, start_new_session=True
         )
-        self._listening.start()
+        self._reader.start()
         self._is_ready.result(START_S_MAX)
         return self
 
@@ -88,6 +88,6 @@ class Launcher:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._listening.join()
+        self._reader.join()
         assert process.stdout is not None
         process.stdout.close()

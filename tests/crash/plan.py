@@ -1,4 +1,4 @@
-"""Plans of mischief: at which instant of its work a server is to die, or fails to write. Pure; see `doom`."""
+"""Fault plans: the instant at which a server is to die, or at which a write fails. Pure; see `fault_injection`."""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ __all__ = ["PLAN_VARIABLE", "AfterDelay", "AroundPoint", "Plan", "Point", "When"
 #: The launcher's children find the name of the file with their plan in it.
 PLAN_VARIABLE = "CRASH_PLAN"
 
-#: `write`: a commit of the journal's writer that changed something; `commit`: any commit on any connection;
-#: `effect`: a line of the effects file.
-Point = Literal["write", "commit", "effect"]
+#: `write`: a commit of the journal's writer that changed something; `memory write`: one of memory's writer;
+#: `commit`: any commit on any connection; `effect`: a line of the effects file.
+Point = Literal["write", "memory write", "commit", "effect"]
 #: `instead of`: the server lives, and the point fails as on a disk that is full.
 When = Literal["before", "after", "instead of"]
 
-_AROUND = re.compile(r"(before|after|instead of) (write|commit|effect) (\d+)")
+_AROUND = re.compile(r"(before|after|instead of) (write|memory write|commit|effect) (\d+)")
 _DELAY = re.compile(r"(kill|stop) after (\d+) ms")
 
 

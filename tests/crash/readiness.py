@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
+from tests.crash.chaos import Storm
 from tests.crash.fleet import Fleet
-from tests.crash.storm import Storm
 
 __all__ = ["watch_readiness"]
 
@@ -37,9 +37,9 @@ async def _watch(url: str, storm: Storm, untrue: list[str]) -> None:
             asked_s = time.time()
             with contextlib.suppress(httpx2.TransportError):
                 response = await http.get("/ready")
-                told_s = time.time()
-                if response.is_success and storm.was_away_throughout(asked_s - STALE_S_MAX, told_s):
-                    untrue.append(f"{url} was ready at {told_s:.3f}, and PostgreSQL was away: {storm.outages[-1:]}")
+                answered_s = time.time()
+                if response.is_success and storm.was_away_throughout(asked_s - STALE_S_MAX, answered_s):
+                    untrue.append(f"{url} was ready at {answered_s:.3f}, and PostgreSQL was away: {storm.outages[-1:]}")
                 if not response.is_success and not response.json().get("reasons"):
                     untrue.append(f"{url} was not ready and said no reason: {response.status_code} {response.text}")
             await asyncio.sleep(POLL_S)

@@ -1,4 +1,4 @@
-"""A real worker that can do one kind of task: `python -m tests.crash.task_worker`, told what else by its environment.
+"""A real worker that can do one kind of task: `python -m tests.crash.task_worker`, configured by its environment.
 
 A task `append` writes a line `begun` into `effects.jsonl` of the data directory, waits until the file `gate` is there,
 and then writes its line `done`, unless one is there: what is done twice is seen, and so is what is not.

@@ -51,17 +51,22 @@ def test_killed_anywhere_a_compaction_leaves_the_old_view_or_the_new_one(
 def judge(killed: list[dict[str, Any]], undisturbed: dict[str, Any]) -> None:
     """Old or new, whole, and nothing lost, doubled or asked in vain."""
     assert (undisturbed["statuses"], undisturbed["ledgers"]) == (["committed"], 1), undisturbed
-    outcomes = set()
+    outcomes, ahead = set(), set()
     for each in killed:
         found, recovered = each["found"], each["recovered"]
         is_old = found["hash"] == each["before"]["hash"]
         outcomes.add(is_old)
+        ahead.add(found["ahead"])
+        assert found["ahead"] == 0 or is_old, each
+        assert recovered["ahead"] == 0, each
         assert found["views"] == found["ledgers"] == (0 if is_old else 1), each
         assert is_old or found["statuses"] == ["committed"], each
         for seen in (found, recovered):
             assert (seen["rows"], seen["damages"]) == (True, []), each
-            assert seen["told"] == seen["views"], each
+            assert seen["journaled"] == seen["views"], each
         assert (recovered["statuses"], recovered["views"], recovered["ledgers"]) == (["committed"], 1, 1), each
         # A chunk whose reply was on its way when the process died is asked again; no other is.
         assert recovered["asked"] <= undisturbed["asked"], each
     assert outcomes == {True, False}
+    # Some died between two batches, and some behind the last one.
+    assert len(ahead) > 2, ahead

@@ -1,4 +1,4 @@
-"""The demonstration as somebody runs it: it ends well, says so, and leaves nothing behind."""
+"""The demonstration as a user runs it: it ends well, says so, and leaves nothing behind."""
 
 import os
 import re
@@ -69,7 +69,7 @@ def test_the_demonstration_ends_well_and_leaves_nothing_behind(tmp_path: Path) -
 
 
 async def test_a_demonstration_that_is_left_takes_its_server_along(tmp_path: Path) -> None:
-    """Whoever stops it in the middle finds no process and no file of it."""
+    """Stopped in the middle, it leaves no process and no file behind."""
     with _demo(tmp_path) as process:
         await wait_until(lambda: PROCESS.search(_screen(tmp_path)), description="the server", timeout_s=DEMO_S_MAX)
         process.send_signal(signal.SIGTERM)

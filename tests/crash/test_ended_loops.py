@@ -1,4 +1,4 @@
-"""A loop that ends unasked ends its process, so that whoever started the process starts it again."""
+"""A loop that ends unexpectedly ends its process, so that the supervisor restarts it."""
 
 import pytest
 

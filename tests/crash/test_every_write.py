@@ -8,12 +8,12 @@ import asyncio
 import os
 from collections.abc import Iterable
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
 from tests.crash.plan import AroundPoint, Plan, Point, When, at_each, parse_plan
-from tests.crash.story import Plot, Told, tell
+from tests.support.scenario import Conversation, Plot, play
+from tests.support.scenario_checks import violations
 
 #: Points that the kills have to find; fewer would mean that they are not counted any more.
 KILL_COUNT_MIN: dict[Point, int] = {"write": 18, "effect": 5}
@@ -40,7 +40,7 @@ async def _lane(launcher: Launcher, when: When) -> None:
 async def _kills(launcher: Launcher, plans: Iterable[Plan]) -> int:
     """Tell a story for each plan, until the story ends before the kill; how many were killed."""
     async with DoomedServer(launcher) as server, server.kept_alive() as client:
-        expected = await tell(client, Plot(order_id="uninterrupted"), server.effects)
+        expected = await play(client, Plot(order_id="uninterrupted"), server.effects)
         assert violations(expected, server.effects(), server.deaths, expected) == []
         for plan in plans:
             if not await _was_killed(server, client, plan, expected):
@@ -48,13 +48,13 @@ async def _kills(launcher: Launcher, plans: Iterable[Plan]) -> int:
         return len(server.deaths)
 
 
-async def _was_killed(server: DoomedServer, client: Client, plan: Plan, expected: Told) -> bool:
+async def _was_killed(server: DoomedServer, client: Client, plan: Plan, expected: Conversation) -> bool:
     """Whether the plan's point came before the story's end; whatever came, the story holds."""
     death_count = len(server.deaths)
     server.plan(plan)
-    told = await tell(client, _plot(plan), server.effects)
+    conversation = await play(client, _plot(plan), server.effects)
     server.plan(None)
-    broken = violations(told, server.effects(), server.deaths, expected)
+    broken = violations(conversation, server.effects(), server.deaths, expected)
     assert broken == [], f"killed {plan} (replay with CRASH_POINT='{plan}'):\n" + "\n".join(broken)
     return len(server.deaths) > death_count
 

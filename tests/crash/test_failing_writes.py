@@ -7,11 +7,11 @@ import asyncio
 import os
 from collections.abc import Iterable
 
-from tests.crash.checker import violations
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
 from tests.crash.plan import Plan, Point, at_each, parse_plan
-from tests.crash.story import Plot, tell
+from tests.support.scenario import Plot, play
+from tests.support.scenario_checks import violations
 
 #: Points that the failures have to find; fewer would mean that they are not counted any more.
 FAILURE_COUNT_MIN: dict[Point, int] = {"write": 18, "effect": 5}
@@ -38,11 +38,11 @@ async def _failure_count(launcher: Launcher, plans: Iterable[Plan]) -> int:
     """Tell a story for each plan, until the story ends before the plan strikes; how many were struck."""
     failure_count = 0
     async with DoomedServer(launcher, SOON) as server, server.kept_alive() as client:
-        expected = await tell(client, Plot(order_id="undisturbed"), server.effects)
+        expected = await play(client, Plot(order_id="undisturbed"), server.effects)
         for plan in plans:
             server.plan(plan)
-            told = await tell(client, Plot(order_id=str(plan).replace(" ", "-")), server.effects)
-            broken = violations(told, server.effects(), server.deaths, expected)
+            conversation = await play(client, Plot(order_id=str(plan).replace(" ", "-")), server.effects)
+            broken = violations(conversation, server.effects(), server.deaths, expected)
             assert broken == [], f"failed {plan} (replay with CRASH_POINT='{plan}'):\n" + "\n".join(broken)
             if server.has_plan:
                 break

@@ -1,4 +1,4 @@
-"""A rolling deploy under load: two APIs and three workers are told to stop and replaced, one after the other.
+"""A rolling deploy under load: two APIs and three workers are stopped and replaced, one after the other.
 
 Clients know both APIs, as a balancer does: one that does not take a connection, or asks to come back later, is passed
 over. Everything else that is not an answer is a failed request.
@@ -14,12 +14,12 @@ from collections.abc import Callable
 import httpx2
 import pytest
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
-from tests.crash.mortal import Mortal
-from tests.crash.story import Plot, Told, ask, tell
+from tests.crash.supervised_process import Mortal
+from tests.support.scenario import Conversation, Plot, ask, play
+from tests.support.scenario_checks import violations
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -70,60 +70,66 @@ async def test_nobody_notices_a_deploy(
     with postgres.fresh_database() as url:
         fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=3, api_count=2)
         async with fleet.alive(), Balanced(fleet.urls, fleet.key) as client:
-            expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+            expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
             over = asyncio.Event()
             async with asyncio.TaskGroup() as group:
-                telling = [group.create_task(_keep_telling(client, fleet, name, over)) for name in ("a", "b", "c")]
+                playing = [group.create_task(_keep_playing(client, fleet, name, over)) for name in ("a", "b", "c")]
                 for number in range(round_count):
-                    listening = group.create_task(_listen(client, fleet, Plot(order_id=f"heard-{number}", delay_ms=80)))
+                    following = group.create_task(
+                        _follow(client, fleet, Plot(order_id=f"streamed-{number}", delay_ms=80))
+                    )
                     for each in [*fleet.workers, *fleet.apis]:
                         await _replace(fleet, each)
-                    path, heard = await listening
-                    assert heard == await _hear(fleet.urls[1], fleet.key, path, "0")
-                    assert len(heard) > len(TOOLS)
+                    path, event_ids = await following
+                    assert event_ids == await _read(fleet.urls[1], fleet.key, path, "0")
+                    assert len(event_ids) > len(TOOLS)
                 over.set()
-            told = [one for task in telling for one in task.result()]
+            conversations = [each for task in playing for each in task.result()]
 
             assert client.failures == Counter()
             assert {death.code for death in fleet.deaths} <= {0, -signal.SIGTERM}
-            broken = [each for one in told for each in violations(one, fleet.effects(), fleet.deaths, expected)]
+            broken = [
+                each
+                for conversation in conversations
+                for each in violations(conversation, fleet.effects(), fleet.deaths, expected)
+            ]
             assert broken == []
 
 
-async def _keep_telling(client: Client, fleet: Fleet, name: str, over: asyncio.Event) -> list[Told]:
-    """One story after the other, until the deploy is over."""
+async def _keep_playing(client: Client, fleet: Fleet, name: str, over: asyncio.Event) -> list[Conversation]:
+    """Play one story after the other until the deploy is over."""
     chance = random.Random(name)
-    told: list[Told] = []
-    while not over.is_set() or not told:
-        plot = Plot(order_id=f"{name}-{len(told)}", delay_ms=chance.randint(0, TOOL_MS_MAX))
-        told.append(await tell(client, plot, fleet.effects))
-    return told
+    conversations: list[Conversation] = []
+    while not over.is_set() or not conversations:
+        plot = Plot(order_id=f"{name}-{len(conversations)}", delay_ms=chance.randint(0, TOOL_MS_MAX))
+        conversations.append(await play(client, plot, fleet.effects))
+    return conversations
 
 
 async def _replace(fleet: Fleet, each: Mortal) -> None:
-    """Tell it to stop, and wait for the one that comes in its place."""
+    """Stop a process and wait until its replacement answers."""
     count = len(fleet.deaths)
     each.send(signal.SIGTERM)
     await wait_until(lambda: len(fleet.deaths) > count, description="a process to stop", timeout_s=STOP_S_MAX)
     await fleet.answers()
 
 
-async def _listen(client: Balanced, fleet: Fleet, plot: Plot) -> tuple[str, list[str]]:
-    """The path of a run, and the ids of what it streams, as heard while servers are replaced."""
+async def _follow(client: Balanced, fleet: Fleet, plot: Plot) -> tuple[str, list[str]]:
+    """Follow a run while servers are replaced; its path and the ids of its events."""
     thread_id, run_id = await ask(client, plot)
     path = f"/threads/{thread_id}/runs/{run_id}"
-    heard: list[str] = []
+    event_ids: list[str] = []
     for url in itertools.cycle(fleet.urls):
-        heard += await _hear(url, fleet.key, path, heard[-1] if heard else "0")
+        event_ids += await _read(url, fleet.key, path, event_ids[-1] if event_ids else "0")
         run = await client.get(path)
         if run["status"] not in ("pending", "running"):
             break
     await fleet.answers()
-    return path, heard + await _hear(fleet.urls[0], fleet.key, path, heard[-1] if heard else "0")
+    return path, event_ids + await _read(fleet.urls[0], fleet.key, path, event_ids[-1] if event_ids else "0")
 
 
-async def _hear(url: str, key: str, path: str, last_id: str) -> list[str]:
-    """Ids of the events behind `last_id` for as long as this server tells them."""
+async def _read(url: str, key: str, path: str, last_id: str) -> list[str]:
+    """Ids of the events after `last_id`, until this server closes the stream."""
     ids: list[str] = []
     headers = {"x-api-key": key, "last-event-id": last_id}
     async with httpx2.AsyncClient(base_url=url, timeout=STOP_S_MAX, verify=False, headers=headers) as http:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
-from tests.crash.mortal import Mortal
-from tests.crash.story import Plot, ask, read_journal, tell
+from tests.crash.supervised_process import Mortal
+from tests.support.scenario import Plot, ask, play, read_journal
+from tests.support.scenario_checks import violations
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -31,23 +31,23 @@ async def test_a_frozen_worker_is_replaced_and_does_nothing_when_it_wakes(
     with postgres.fresh_database() as url:
         fleet = Fleet(launcher, postgres, private_redis, database_url=url)
         async with fleet.alive() as client:
-            expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
-            telling = asyncio.create_task(tell(client, plot, fleet.effects))
+            expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
+            playing = asyncio.create_task(play(client, plot, fleet.effects))
             frozen = await _in_the_middle_of(client, fleet, plot, tool)
 
             frozen.send(signal.SIGSTOP)
-            told = await telling
-            effects, journal = fleet.effects(), await read_journal(client, told.thread_id)
+            conversation = await playing
+            effects, journal = fleet.effects(), await read_journal(client, conversation.thread_id)
             frozen.send(signal.SIGCONT)
             await wait_until(
                 lambda: "was declared dead" in frozen.log, description="the zombie to notice", timeout_s=TAKEOVER_S_MAX
             )
             # Its own next run is behind whatever it still had to do.
-            greeted = await tell(client, Plot(order_id="afterwards"), fleet.effects)
+            greeted = await play(client, Plot(order_id="afterwards"), fleet.effects)
 
-            assert violations(told, fleet.effects(), fleet.deaths, expected) == []
+            assert violations(conversation, fleet.effects(), fleet.deaths, expected) == []
             assert violations(greeted, fleet.effects(), fleet.deaths, expected) == []
-            assert await read_journal(client, told.thread_id) == journal
+            assert await read_journal(client, conversation.thread_id) == journal
             assert _of(fleet.effects(), plot) == _of(effects, plot)
 
 

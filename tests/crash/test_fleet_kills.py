@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
-from tests.crash.mortal import Mortal
-from tests.crash.orphans import takeover_lags_s
-from tests.crash.story import Plot, Told, tell
+from tests.crash.recovery_lag import takeover_lags_s
+from tests.crash.supervised_process import Mortal
+from tests.support.scenario import Conversation, Plot, play
+from tests.support.scenario_checks import violations
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from threadmark.state.runs.session_locks import SETTLE_S
 
@@ -67,7 +67,7 @@ class Score:
         *(pytest.param(50, count, False, id=f"{count}-processes", marks=pytest.mark.soak) for count in (2, 4, 8, 16)),
     ],
 )
-async def test_whoever_is_killed_nothing_is_lost_and_nothing_done_twice(
+async def test_after_any_kill_nothing_is_lost_and_nothing_done_twice(
     launcher: Launcher,
     start_postgres: Callable[..., PrivatePostgres],
     private_redis: PrivateRedis,
@@ -83,7 +83,7 @@ async def test_whoever_is_killed_nothing_is_lost_and_nothing_done_twice(
     with postgres.fresh_database() as url:
         fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=worker_count)
         async with fleet.alive() as client:
-            expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+            expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
             for name in _names(round_count, is_soak):
                 broken = await _round(fleet, client, name, expected, score, stores_fall=stores_fall)
                 assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
@@ -104,27 +104,27 @@ def _names(round_count: int, is_soak: bool) -> list[str]:
 
 
 async def _round(
-    fleet: Fleet, client: Client, name: str, expected: Told, score: Score, *, stores_fall: bool
+    fleet: Fleet, client: Client, name: str, expected: Conversation, score: Score, *, stores_fall: bool
 ) -> list[str]:
     """Tell a few stories at once while the fleet is killed into; what does not hold."""
     chance, death_count, began_s = random.Random(name), len(fleet.deaths), time.monotonic()
     number = int(name.rpartition("-")[2])
     plots = [_plot(f"{name}-{each}", chance) for each in range(STORY_COUNT)]
     async with asyncio.TaskGroup() as group:
-        telling = [group.create_task(tell(client, plot, fleet.effects)) for plot in plots]
+        playing = [group.create_task(play(client, plot, fleet.effects)) for plot in plots]
         group.create_task(_kill_some(fleet, chance, score))
         if stores_fall and number % POSTGRES_EVERY == 0:
             group.create_task(_break_database(fleet, chance.randint(0, KILL_MS_MAX), score))
         if stores_fall and number % REDIS_EVERY == 0:
             group.create_task(_empty_redis(fleet, chance.randint(0, KILL_MS_MAX), score))
 
-    told = [task.result() for task in telling]
+    conversations = [task.result() for task in playing]
     deaths = fleet.deaths[death_count:]
     score.round_count += 1
     broken = []
-    for each in told:
+    for each in conversations:
         broken += violations(each, fleet.effects(), deaths, expected)
-        # For a while after the database began leases alone tell who is dead: what is measured then is the lease.
+        # Just after the database started, only an expired lease shows a dead worker: that would measure the lease.
         if not stores_fall and began_s - score.postgres_began_s > SETTLE_S:
             score.lags_s += takeover_lags_s(each.journal, deaths)
     return broken

@@ -9,7 +9,7 @@ from psycopg import sql
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
-from tests.crash.story import Plot, Told, ask, tell
+from tests.support.scenario import Conversation, Plot, ask, play
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -20,7 +20,7 @@ async def test_a_restored_database_goes_on_from_where_it_was(
     """What the backup has is continued, by clients that ask again; keyed effects come again under their old keys.
 
     What happened after the backup is not known any more, so a step that was paid may be paid again: with the very key
-    that the other side saw, for it to tell.
+    that the other side saw, for it to play.
     """
     postgres = start_postgres()
     plot = Plot(order_id="restored")
@@ -31,22 +31,22 @@ async def test_a_restored_database_goes_on_from_where_it_was(
             await _waits_for_approval(client, thread_id)
         backup = _copied(postgres, url)
         async with fleet.running() as client:
-            before = await tell(client, plot, fleet.effects)
-            later = await tell(client, Plot(order_id="after-the-backup"), fleet.effects)
+            before = await play(client, plot, fleet.effects)
+            later = await play(client, Plot(order_id="after-the-backup"), fleet.effects)
         keys = {line["tool"]: line["idempotency_key"] for line in _of(fleet, plot)}
 
         # Redis keeps its jobs and streams of runs that never were.
         fleet.move_to(backup)
         async with fleet.running() as client:
             assert await ask(client, plot) == (thread_id, run_id)
-            told = await tell(client, plot, fleet.effects)
-            again = await tell(client, Plot(order_id="after-the-backup"), fleet.effects)
+            conversation = await play(client, plot, fleet.effects)
+            again = await play(client, Plot(order_id="after-the-backup"), fleet.effects)
             unknown = await client.post("/threads/search", {"limit": 100}, idempotency_key="look")
         lines = _of(fleet, plot)
         fleet.close()
 
-    assert _said(told) == _said(before)
-    assert told.verdict["holds"] is True
+    assert _said(conversation) == _said(before)
+    assert conversation.verdict["holds"] is True
     assert {line["tool"]: line["idempotency_key"] for line in lines} == keys
     assert again.thread_id != later.thread_id
     assert {each["thread_id"] for each in unknown} == {thread_id, again.thread_id}
@@ -75,5 +75,5 @@ def _of(fleet: Fleet, plot: Plot) -> list[dict[str, Any]]:
     return [line for line in fleet.effects() if line["arguments"]["order_id"] == plot.order_id]
 
 
-def _said(told: Told) -> list[tuple[str, str]]:
-    return [(each["type"], str(each["content"])) for each in told.messages]
+def _said(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(each["type"], str(each["content"])) for each in conversation.messages]

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.checker import violations
+from tests.crash.chaos import FAULTS, Storm
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
-from tests.crash.listening import Listening, mishearings
 from tests.crash.readiness import watch_readiness
-from tests.crash.storm import FAULTS, Storm
-from tests.crash.story import Plot, Told, ask, read_journal, tell
+from tests.crash.stream_client import StreamFollower, stream_errors
+from tests.support.scenario import Conversation, Plot, ask, play, read_journal
+from tests.support.scenario_checks import violations
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -31,7 +31,7 @@ StartFleet = Callable[..., AbstractAsyncContextManager[tuple[Fleet, Client]]]
 CHOSEN = os.environ.get("CRASH_SEED")
 STORY_COUNT = 2
 TOOL_MS_MAX = 300
-EVENTS_OF_A_LISTENER_MAX = 12
+EVENTS_OF_A_READER_MAX = 12
 #: A story may meet a frozen worker, and a database that is away, one after the other.
 STORY_S_MAX = 120.0
 ROUNDS_A_LINE = 10
@@ -66,7 +66,7 @@ async def test_a_fleet_outlives_every_sort_of_fault(
     """No violation, no 500, no 503 without Retry-After, no untrue `/ready`, no stream with a gap or a duplicate."""
     is_soak, began_s = round_count > len(FAULTS), time.monotonic()
     async with start_fleet(fsync=is_soak) as (fleet, client), Client(fleet.urls[1], fleet.key) as rival:
-        expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+        expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
         storm = Storm(fleet)
         async with watch_readiness(fleet, storm) as untrue:
             for number, name in enumerate(_names(round_count, is_soak)):
@@ -94,9 +94,9 @@ async def _round(
     clients: tuple[Client, Client],
     folder: Path,
     name: str,
-    expected: Told,
+    expected: Conversation,
 ) -> list[str]:
-    """Tell a few stories, and listen to them, while faults strike; what does not hold."""
+    """Play a few stories and follow their streams while faults strike; the promises that were broken."""
     chance, death_count = random.Random(name), len(fleet.deaths)
     number = int(name.rpartition("-")[2])
     plots = [_plot(f"{name}-{each}", chance) for each in range(STORY_COUNT)]
@@ -104,29 +104,30 @@ async def _round(
     faults = [list(FAULTS)[number % len(FAULTS)]]
     faults += chance.sample(list(FAULTS), chance.choice([0, 0, 1, 2]))
     async with asyncio.TaskGroup() as group:
-        telling = [group.create_task(_tell_and_listen(fleet, clients, folder, plot, chance)) for plot in plots]
+        playing = [group.create_task(_play_and_follow(fleet, clients, folder, plot, chance)) for plot in plots]
         for fault in faults:
             group.create_task(storm.strike(fault, random.Random(f"{name}-{fault}")))
 
     deaths, broken = fleet.deaths[death_count:], []
-    for told, misheard in (task.result() for task in telling):
-        broken += [*violations(told, fleet.effects(), deaths, expected), *misheard]
+    for conversation, errors in (task.result() for task in playing):
+        broken += [*violations(conversation, fleet.effects(), deaths, expected), *errors]
     return broken
 
 
-async def _tell_and_listen(
+async def _play_and_follow(
     fleet: Fleet, clients: tuple[Client, Client], folder: Path, plot: Plot, chance: random.Random
-) -> tuple[Told, list[str]]:
+) -> tuple[Conversation, list[str]]:
     client, rival = clients
     thread_id, run_id = await ask(client, plot)
     port = fleet.ports[chance.randrange(len(fleet.ports))]
-    heard_file, told_file = folder / f"{plot.order_id}.heard", folder / f"{plot.order_id}.told"
-    listening = Listening(client, port, fleet.key, heard_file, chance, EVENTS_OF_A_LISTENER_MAX)
-    hearing = asyncio.create_task(listening.hear(thread_id, run_id))
-    told = await tell(client, plot, fleet.effects, rival=rival, within_s=STORY_S_MAX)
-    heard = await hearing
-    again = await Listening(client, port, fleet.key, told_file, chance).hear(thread_id, run_id)
-    return told, mishearings(heard, again, server_died=True)
+    received_file = folder / f"{plot.order_id}.received"
+    replayed_file = folder / f"{plot.order_id}.replayed"
+    follower = StreamFollower(client, port, fleet.key, received_file, chance, EVENTS_OF_A_READER_MAX)
+    following = asyncio.create_task(follower.follow(thread_id, run_id))
+    conversation = await play(client, plot, fleet.effects, rival=rival, within_s=STORY_S_MAX)
+    received = await following
+    again = await StreamFollower(client, port, fleet.key, replayed_file, chance).follow(thread_id, run_id)
+    return conversation, stream_errors(received, again, server_died=True)
 
 
 def _plot(order_id: str, chance: random.Random) -> Plot:
@@ -145,7 +146,7 @@ async def test_parked_approvals_outlive_a_restart_of_everything(start_fleet: Sta
     """Each question is still there, each answer reaches its own, and each refund is paid once."""
     plots = [Plot(order_id=f"parked-{number}") for number in range(approval_count)]
     async with start_fleet(fsync=True) as (fleet, client):
-        expected = await tell(client, Plot(order_id="uninterrupted"), fleet.effects)
+        expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
         parked = [await ask(client, plot) for plot in plots]
         for thread_id, _ in parked:
             await _until(client, thread_id, "interrupted")
@@ -158,8 +159,12 @@ async def test_parked_approvals_outlive_a_restart_of_everything(start_fleet: Sta
         await fleet.answers()
         deaths = fleet.deaths[death_count:]
 
-        told = [await tell(client, plot, fleet.effects, within_s=STORY_S_MAX) for plot in plots]
-        broken = [each for one in told for each in violations(one, fleet.effects(), deaths, expected)]
+        conversations = [await play(client, plot, fleet.effects, within_s=STORY_S_MAX) for plot in plots]
+        broken = [
+            each
+            for conversation in conversations
+            for each in violations(conversation, fleet.effects(), deaths, expected)
+        ]
 
     assert broken == []
     assert client.complaints == []
@@ -171,7 +176,7 @@ async def test_parked_approvals_outlive_a_restart_of_everything(start_fleet: Sta
 async def test_queued_runs_of_one_thread_keep_their_order_through_kills(
     start_fleet: StartFleet, run_count: int
 ) -> None:
-    """Every message is answered once, in the order in which its run was accepted, whoever is killed meanwhile."""
+    """Every message is answered once, in the order in which its run was accepted, whichever process is killed."""
     chance = random.Random("queued")
     async with start_fleet(fsync=False) as (fleet, client):
         thread = await client.post("/threads", {}, idempotency_key="queued-thread")

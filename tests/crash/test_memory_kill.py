@@ -15,7 +15,7 @@ RECALLED = ["likes tea", "lives in Bergen"]
     ("first", "step"), [(3, 9), *(pytest.param(first, 9, marks=pytest.mark.soak) for first in (1, 2, 4, 5, 6, 7, 8, 9))]
 )
 def test_killed_anywhere_it_recovers(first: int, step: int, tmp_path: Path) -> None:
-    """Killed by SIGKILL at a point and told the story again, memory holds what an undisturbed one holds, once each."""
+    """After SIGKILL at any point and a retry of the story, memory holds each statement of an undisturbed one once."""
     run = subprocess.run(
         [sys.executable, "-m", "tests.support.memory_kill", str(tmp_path / "life"), str(first), str(step)],
         cwd=ROOT,

@@ -16,14 +16,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.doomed import DoomedServer
 from tests.crash.launching import Launcher
-from tests.crash.listening import Listening, mishearings
-from tests.crash.orphans import pickup_lags_s
 from tests.crash.plan import AfterDelay, AroundPoint, Plan
-from tests.crash.story import Plot, Told, ask, tell
+from tests.crash.recovery_lag import pickup_lags_s
+from tests.crash.stream_client import StreamFollower, stream_errors
+from tests.support.scenario import Conversation, Plot, ask, play
+from tests.support.scenario_checks import violations
 from tests.support.waiting import wait_until
 
 CHOSEN = os.environ.get("CRASH_SEED")
@@ -32,7 +32,7 @@ TOOL_MS_MAX = 40
 #: The stories of a round have ended by then, or nearly.
 KILL_MS_MAX = 900
 KILL_WRITE_MAX = 60
-#: Events that a listener hears in one life.
+#: Events that one reader process receives at most.
 EVENT_COUNT_MAX = 12
 PICKUP_S_MAX = 1.0
 ROUNDS_A_LINE = 10
@@ -65,7 +65,7 @@ async def test_whenever_the_server_is_killed_nothing_is_lost_and_nothing_done_tw
     """All promises hold in every round, and orphans go on within a second of the next server's being ready."""
     is_soak, score = round_count > ROUNDS_A_LINE, Score()
     async with DoomedServer(launcher) as server, server.kept_alive() as client:
-        expected = await tell(client, Plot(order_id="uninterrupted"), server.effects)
+        expected = await play(client, Plot(order_id="uninterrupted"), server.effects)
         for name in _names(round_count, is_soak):
             broken = await _round(server, client, name, expected, score)
             assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
@@ -85,32 +85,34 @@ def _names(round_count: int, is_soak: bool) -> list[str]:
     return [f"{series}-{number}" for number in range(1, round_count + 1)]
 
 
-async def _round(server: DoomedServer, client: Client, name: str, expected: Told, score: Score) -> list[str]:
-    """Tell a few stories at once, killed at least once on the way or behind them; what does not hold."""
+async def _round(server: DoomedServer, client: Client, name: str, expected: Conversation, score: Score) -> list[str]:
+    """Play a few stories at once with at least one kill during or after them; the promises that were broken."""
     chance, death_count = random.Random(name), len(server.deaths)
     plots = [_plot(f"{name}-{number}", chance) for number in range(STORY_COUNT)]
-    listening = Listening(client, server.port, server.key, server.folder / f"{name}.heard", chance, EVENT_COUNT_MAX)
+    follower = StreamFollower(
+        client, server.port, server.key, server.folder / f"{name}.received", chance, EVENT_COUNT_MAX
+    )
     first, *later = _plans(chance)
     server.plans.extend(later)
     server.plan(first)
 
     async with asyncio.TaskGroup() as group:
-        telling = [group.create_task(tell(client, plot, server.effects)) for plot in plots]
+        playing = [group.create_task(play(client, plot, server.effects)) for plot in plots]
         thread_id, run_id = await ask(client, plots[0])
-        hearing = group.create_task(listening.hear(thread_id, run_id))
+        following = group.create_task(follower.follow(thread_id, run_id))
     await _calm(server, death_count)
 
     deaths = server.deaths[death_count:]
-    again = Listening(client, server.port, server.key, server.folder / f"{name}.told", chance)
-    told = [task.result() for task in telling]
-    broken = mishearings(hearing.result(), await again.hear(thread_id, run_id), server_died=bool(deaths))
-    for each in told:
+    again = StreamFollower(client, server.port, server.key, server.folder / f"{name}.replayed", chance)
+    conversations = [task.result() for task in playing]
+    broken = stream_errors(following.result(), await again.follow(thread_id, run_id), server_died=bool(deaths))
+    for each in conversations:
         broken += violations(each, server.effects(), deaths, expected)
         score.lags_s += pickup_lags_s(each.journal, deaths, server.ready_at_s)
     score.round_count += 1
-    score.story_count += len(told)
+    score.story_count += len(conversations)
     score.end_count += len(deaths)
-    score.client_kill_count += listening.kill_count
+    score.client_kill_count += follower.kill_count
     return broken
 
 

@@ -4,10 +4,10 @@ import asyncio
 import signal
 from dataclasses import dataclass
 
-from tests.crash.checker import violations
 from tests.crash.doomed import Death, DoomedServer
 from tests.crash.launching import Launcher
-from tests.crash.story import Plot, tell
+from tests.support.scenario import Plot, play
+from tests.support.scenario_checks import violations
 from tests.support.waiting import wait_until
 
 WITHIN_GRACE_MS = 400
@@ -17,7 +17,7 @@ STOP_S_MAX = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Stopped:
-    """A story during which the server was told to stop, and what it came to."""
+    """The outcome of a story during which the server was stopped."""
 
     code: int
     attempts: list[int]  #: of the slow tool
@@ -28,15 +28,17 @@ async def _stop(launcher: Launcher, tool: str, delay_ms: int, *signals: signal.S
     """Send the signals, one after the other, while the slow tool is being called; the story holds all the same."""
     plot = Plot(order_id="slow", slow=tool, delay_ms=delay_ms)
     async with DoomedServer(launcher) as server, server.kept_alive() as client:
-        expected = await tell(client, Plot(order_id="uninterrupted"), server.effects)
-        telling = asyncio.create_task(tell(client, plot, server.effects))
+        expected = await play(client, Plot(order_id="uninterrupted"), server.effects)
+        playing = asyncio.create_task(play(client, plot, server.effects))
         await wait_until(lambda: _attempts(server, plot), description=f"a call of {tool}", timeout_s=30)
         for each in signals:
             server.send(each)
         await wait_until(lambda: server.deaths, description="the end of the server", timeout_s=STOP_S_MAX)
-        told = await telling
-        assert violations(told, server.effects(), server.deaths, expected) == []
-        return Stopped(code=server.deaths[0].code, attempts=_attempts(server, plot), resolutions=told.resolutions)
+        conversation = await playing
+        assert violations(conversation, server.effects(), server.deaths, expected) == []
+        return Stopped(
+            code=server.deaths[0].code, attempts=_attempts(server, plot), resolutions=conversation.resolutions
+        )
 
 
 def _attempts(server: DoomedServer, plot: Plot) -> list[int]:
@@ -57,7 +59,7 @@ async def test_a_stop_finishes_what_fits_its_grace_and_abandons_the_rest(launche
 
 
 async def test_a_stop_that_is_cut_short_loses_nothing(launcher: Launcher) -> None:
-    """Whoever has no patience with a stop, and signals again or kills, finds the story where it was (F27)."""
+    """A second signal or a kill during a stop loses nothing of the story (F27)."""
     impatient = "email_customer", BEYOND_GRACE_MS, signal.SIGTERM
     async with asyncio.TaskGroup() as group:
         twice = group.create_task(_stop(launcher, *impatient, signal.SIGTERM))

@@ -1,4 +1,4 @@
-"""Workers killed, and told to stop, in the middle of a background task: another one finishes it, once."""
+"""Workers are killed or stopped in the middle of a background task: another one finishes it, once."""
 
 import json
 import signal
@@ -49,7 +49,7 @@ class House:
         return [each for each in lines if each["what"] == what]
 
     async def add(self, key: str) -> Task:
-        """A task that nobody rings for."""
+        """A task without a notification."""
         new = NewTask(tenant_id="default", kind="append", key=key, payload={})
         database = Database.open(self.settings.state_database_url)
         task = await database.write(lambda connection: add_task(connection, new, real_now_us()))

@@ -57,17 +57,17 @@ async def test_an_import_that_contradicts_a_belief_is_refused_with_its_line(
     assert [each.assertion_id for _, each in await memory.list(scope=TENANT)] == [held.assertion_id]
 
 
-async def test_a_moment_that_was_told_already_is_a_further_source(memory: Recollection, tmp_path: Path) -> None:
+async def test_a_moment_that_is_known_already_is_a_further_source(memory: Recollection, tmp_path: Path) -> None:
     """A superseded version comes in beside one that rests on the same moment here."""
     lines = await exported(tmp_path / "other", city("Rome", origin=moment(1)), city("Paris", origin=moment(2), at=NOW))
     (held,) = await remembered(memory, draft("city is Rome", origin=moment(1)))
     evidence = [json.loads(line) for line in await memory.export(scope=TENANT)]
-    told = next(each["row"] for each in evidence if each.get("kind") == "evidence")
+    known = next(each["row"] for each in evidence if each.get("kind") == "evidence")
     changed = []
     for line in lines:
         entry = json.loads(line)
         if entry.get("kind") == "evidence" and entry["row"]["once"]:
-            entry["row"] |= {name: told[name] for name in ("origin_key", "digest", "role")}
+            entry["row"] |= {name: known[name] for name in ("origin_key", "digest", "role")}
         changed.append(json.dumps(entry))
 
     imported = await memory.import_(changed, scope=TENANT)

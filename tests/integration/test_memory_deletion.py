@@ -1,4 +1,4 @@
-"""C53: what is deleted is not told from that moment on, whatever the index does; afterwards both hold the same."""
+"""C53: what is deleted is never recalled again, whatever the index does; afterwards both hold the same."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, moment, 
 from threadmark.memory import AlreadyRetracted, EdgeIndex, Forget, IndexUnavailable, Recollection, Selector, Which
 from threadmark.memory.index.index import Arms, Entry, Probe, Within
 
-COUNT, GONE_COUNT, TOLD_COUNT = 12, 4, 5
+COUNT, GONE_COUNT, RECALL_COUNT = 12, 4, 5
 
 
 class Troubled(EdgeIndex):
@@ -23,13 +23,13 @@ class Troubled(EdgeIndex):
         return await super().near(space, probe, place, count_max)
 
     async def put(self, space: str, entries: Sequence[Entry]) -> None:
-        """Keep entries; late, it has kept them and nobody hears of it."""
+        """Keep entries; late, it has kept them and the answer is lost."""
         self._fail("down")
         await super().put(space, entries)
         self._fail("late")
 
     async def remove(self, space: str, numbers: Sequence[int]) -> None:
-        """Forget entries; late, it has forgotten them and nobody hears of it."""
+        """Forget entries; late, it has forgotten them and the answer is lost."""
         self._fail("down")
         await super().remove(space, numbers)
         self._fail("late")
@@ -45,9 +45,9 @@ async def planted(memory: Recollection) -> list[str]:
     return [each.assertion_id for each in await remembered(memory, *drafts)]
 
 
-async def told(memory: Recollection) -> list[str]:
+async def recalled(memory: Recollection) -> list[str]:
     """The ids of the best five."""
-    answers = await memory.recall(question("kayak", count_max=TOLD_COUNT))
+    answers = await memory.recall(question("kayak", count_max=RECALL_COUNT))
     return [each.assertion.assertion_id for each in answers.answers]
 
 
@@ -60,39 +60,39 @@ async def agrees(memory: Recollection) -> None:
 
 
 @pytest.mark.parametrize("mood", ["up", "down", "late"])
-async def test_what_is_retracted_is_told_no_more(mood: str, tmp_path: Path) -> None:
-    """From the moment of the answer on; five that are held are told; a second retraction changes nothing."""
+async def test_what_is_retracted_is_recalled_no_more(mood: str, tmp_path: Path) -> None:
+    """From the moment of the answer on; five that are held are returned; a second retraction changes nothing."""
     index = Troubled(tmp_path / "index")
     async with house(f"sqlite:///{tmp_path}/memory.db", index) as memory:
         ids = await planted(memory)
         gone, kept = ids[:GONE_COUNT], set(ids[GONE_COUNT:])
-        assert set(gone) & set(await told(memory))
+        assert set(gone) & set(await recalled(memory))
         index.mood = mood
         for each in gone:
             await memory.retract(each, scope=HOME, reason="wrong", change=CHANGE)
 
-            assert each not in await told(memory)
+            assert each not in await recalled(memory)
         if mood == "up":
             await memory.index_pending()
         else:
             with pytest.raises(IndexUnavailable):
                 await memory.index_pending()
 
-        found = await told(memory)
-        assert len(found) == TOLD_COUNT
+        found = await recalled(memory)
+        assert len(found) == RECALL_COUNT
         assert set(found) <= kept
         for each in gone:
             with pytest.raises(AlreadyRetracted):
                 await memory.retract(each, scope=HOME, reason="again", change=CHANGE)
         index.mood = "up"
         await memory.index_pending()
-        assert set(await told(memory)) <= kept
+        assert set(await recalled(memory)) <= kept
         assert {each.assertion_id for _, each in await memory.list(scope=HOME)} == kept
         await agrees(memory)
 
 
 @pytest.mark.parametrize("mood", ["up", "down", "late"])
-async def test_what_is_erased_is_told_no_more(mood: str, tmp_path: Path) -> None:
+async def test_what_is_erased_is_recalled_no_more(mood: str, tmp_path: Path) -> None:
     """Its rows go at once and its entries when the index is back; a second erasure removes nothing."""
     index = Troubled(tmp_path / "index")
     async with house(f"sqlite:///{tmp_path}/memory.db", index) as memory:
@@ -102,12 +102,12 @@ async def test_what_is_erased_is_told_no_more(mood: str, tmp_path: Path) -> None
             erasure = await memory.erase(Forget(source=Selector(thread_ref=f"t{at}")), tenant_id="acme", now=NOW)
             assert erasure.is_done is (mood == "up")
 
-        found = await told(memory)
-        assert len(found) == TOLD_COUNT
+        found = await recalled(memory)
+        assert len(found) == RECALL_COUNT
         assert set(found) <= kept
         index.mood = "up"
         await memory.resume_erasures(now=NOW)
-        assert set(await told(memory)) <= kept
+        assert set(await recalled(memory)) <= kept
         await agrees(memory)
         assert (await memory.verify()).entry_count == COUNT - GONE_COUNT
         again = await memory.erase(Forget(source=Selector(thread_ref="t0")), tenant_id="acme", now=NOW)

@@ -1,4 +1,4 @@
-"""The keeper of the index ends when it is told to, whatever wakes it at that moment."""
+"""The keeper of the index ends on a stop, whatever wakes it at that moment."""
 
 import asyncio
 from datetime import UTC, datetime

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine, func, select
 from tests.integration.test_memory_erasing import files_with
 from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, question, remembered
 from threadmark.memory import EdgeIndex, Forget, Origin, Recollection, Refused, Scope, Selector, Trust, Which
-from threadmark.memory.store.archive import exported_tables
+from threadmark.memory.exports.archive import exported_tables
 from threadmark.memory.store.job_tables import INVENTORY, METADATA, Keeps
 
 TENANT = Scope(tenant_id="acme", namespace=())
@@ -37,13 +37,13 @@ async def plant(memory: Recollection) -> set[str]:
         thread_ref="word-thread", run_ref="word-run", seq=1, message_ref="word-message", actor="word-actor",
         at=NOW, content_hash="word-hash", char_from=0, char_to=4, quote="word-quote",
     )  # fmt: skip
-    told = draft(
+    first = draft(
         "word-text", scope=PLACE, at=NOW - timedelta(days=9), subject="word-subject", attribute="city",
         value={"word-key": "word-value"},
         origin=origin, asserted_by="word-asserter", extractor="word-extractor", kind="word-kind",
     )  # fmt: skip
     later = draft("word-later", scope=PLACE, subject="word-subject", attribute="city", value="word-second")
-    (verdict, _) = await remembered(memory, told, later, scope=PLACE)
+    (verdict, _) = await remembered(memory, first, later, scope=PLACE)
     await memory.recall(question("word-question", scope=PLACE, thread_ref="word-asking", run_ref="word-asker"))
     await memory.retract(verdict.assertion_id, scope=PLACE, reason="word-reason", change=CHANGE)
     apart = Selector(actor="word-stranger")
@@ -112,7 +112,7 @@ async def test_a_quarantine_goes_with_the_export(memory: Recollection, tmp_path:
 
 
 async def test_untrusted_words_leave_search_and_disk_after_their_time(memory: Recollection, tmp_path: Path) -> None:
-    """S41: thirty days after they were told nobody finds them, and the next sweep takes them off the disk."""
+    """S41: thirty days after they were stated they are not found, and the next sweep takes them off the disk."""
     await remembered(memory, draft("word-web", trust=Trust.WEB, asserted_by="fetch"))
     later = NOW + timedelta(days=30)
 
@@ -127,7 +127,7 @@ async def test_untrusted_words_leave_search_and_disk_after_their_time(memory: Re
 
 
 async def test_a_list_leaves_out_what_has_expired(memory: Recollection) -> None:
-    """S41: not swept yet, it is gone for whoever lists, unless all is asked for."""
+    """S41: not swept yet, no list shows it unless all is asked for."""
     verdicts = await remembered(
         memory, draft("lasts"), draft("over", expires_at=NOW + timedelta(hours=1)), now=NOW - timedelta(hours=2)
     )

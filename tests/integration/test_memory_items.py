@@ -135,7 +135,7 @@ GOOD_REPLY = """```json
 
 @pytest.mark.parametrize("reply", BAD_REPLIES)
 async def test_a_bad_reply_loses_nothing(memory: Recollection, reply: str) -> None:
-    """The turn and the rules' statements are kept, the failure is told, and a better reply completes them."""
+    """The turn and the rules' statements are kept, the failure is reported, and a better reply completes them."""
     turn = draft("my dog is called Rex\nuser.city = Oslo", origin=moment(1))
 
     failed = await extract(memory, turn, scope=HOME, now=NOW, extractor=Scripted(reply))

@@ -76,12 +76,12 @@ async def test_every_chain_resolves(tmp_path: object, count: int) -> None:
 
         assert len(answers.answers) == 200
         for each in [answer.assertion for answer in answers.answers] + everything:
-            told = [source.origin for source in each.provenance if source.role in {"supports", "corrects"}]
-            assert told
-            assert all(origin.thread_ref and origin.run_ref and origin.seq and origin.message_ref for origin in told)
+            origins = [source.origin for source in each.provenance if source.role in {"supports", "corrects"}]
+            assert origins
+            assert all(origin.thread_ref and origin.run_ref and origin.seq and origin.message_ref for origin in origins)
         moments = {source.origin.message_ref for each in everything for source in each.provenance} - {None}
-        told_count = sum(done[each] for each in ("added", "duplicate", "superseded", "quarantined"))
-        assert len(moments) == told_count
+        moment_count = sum(done[each] for each in ("added", "duplicate", "superseded", "quarantined"))
+        assert len(moments) == moment_count
         current = Counter(
             (each.subject, each.attribute) for each in everything if each.is_held and each.subject and not each.valid_to
         )
@@ -115,7 +115,7 @@ async def test_writers_lose_nothing(kind: str, request: pytest.FixtureRequest, t
         assert len([each for each in held if each.attribute == "city" and each.valid_to is None]) == 1
         assert dispositions[Disposition.ADDED] == 7
         history = await houses[0].timeline("user", "city", scope=HOME)
-        told = {source.origin.message_ref for each in history for source in each.provenance}
-        assert len(told) == 32 * 6
+        message_refs = {source.origin.message_ref for each in history for source in each.provenance}
+        assert len(message_refs) == 32 * 6
         await houses[0].index_pending()
         assert len(await texts(houses[0], "city of writer")) >= 1

@@ -108,7 +108,8 @@ async def test_filters_narrow_and_never_widen(memory: Recollection) -> None:
         return sorted(await texts(memory, "kayak", filter=parse_filter(given)))
 
     assert await found({"kind": "note"}) == ["kayak one"]
-    assert await found({"subject": ["user", "x"]}) == ["kayak two"]
+    assert await found({"subject": ["User", "x"]}) == ["kayak two"]
+    assert await found({"subject": ["user", "x"]}) == []
     assert await found({"actor": "ada"}) == ["kayak one"]
     assert await found({"thread_ref": "thread-2"}) == ["kayak two"]
     assert await found({"confidence_min": 0.5}) == ["kayak three", "kayak two"]
@@ -135,7 +136,7 @@ async def test_the_past_is_asked_for_by_name(memory: Recollection) -> None:
     assert sorted(everything) == ["lives in Bergen", "lives in Oslo", "lives in Oslo"]
 
 
-async def test_every_signal_is_told(memory: Recollection) -> None:
+async def test_every_signal_is_in_the_answer(memory: Recollection) -> None:
     """The parts of a score add up to it, and name speaker, date and neighbours where they had a part."""
     await remembered(
         memory,
@@ -164,7 +165,7 @@ async def test_a_token_budget_is_kept(memory: Recollection) -> None:
 
 
 async def test_what_is_withheld_is_made_up_for(memory: Recollection) -> None:
-    """However many better matches must not be told, the list is filled from the rest."""
+    """However many better matches are inadmissible, the list is filled from the rest."""
     gone = await remembered(memory, *(draft(f"kayak kayak {'kayak ' * at}") for at in range(200)))
     await remembered(memory, *(draft(f"one kayak among many other words, number {at}") for at in range(5)))
     for verdict in gone:
@@ -177,7 +178,7 @@ async def test_what_is_withheld_is_made_up_for(memory: Recollection) -> None:
 
 
 async def test_what_has_expired_is_gone(memory: Recollection) -> None:
-    """From its instant on, whoever asks."""
+    """From its instant on, for every caller."""
     await remembered(memory, draft("the code is 1234", expires_at=NOW + timedelta(hours=1)))
 
     assert await texts(memory, "code") == ["the code is 1234"]

@@ -66,8 +66,8 @@ async def test_a_repetition_extends_what_will_expire(memory: Recollection, said:
 
 
 @KINDS
-async def test_the_same_moment_told_again_extends_it_too(memory: Recollection, said: type) -> None:
-    """A moment that is told a second time, without an end, adds no source, and the statement stays."""
+async def test_the_same_moment_repeated_extends_it_too(memory: Recollection, said: type) -> None:
+    """A moment that is repeated without an end adds no source, and the statement stays."""
     await remembered(memory, said(number=1, expires_at=NOW + SECOND))
     (again,) = await remembered(memory, said(number=1))
 
@@ -185,7 +185,7 @@ async def test_undo_of_a_supersession_whose_remainder_was_retracted_says_so(memo
 
 
 async def test_an_unknown_quarantine_is_not_found(memory: Recollection) -> None:
-    """It is told apart from one that has ended already."""
+    """It is distinguished from one that has ended already."""
     with pytest.raises(UnknownQuarantine):
         await memory.release("6f1c2a52-0000-4000-8000-000000000000", tenant_id="acme", now=NOW)
 
@@ -200,7 +200,7 @@ async def test_an_expired_value_limits_no_earlier_one(memory: Recollection) -> N
     assert await texts(memory, "which city?", now=LATER) == ["lives in Oslo"]
 
 
-async def test_a_moment_told_twice_between_two_others_extends_too(memory: Recollection) -> None:
+async def test_a_moment_repeated_between_two_others_extends_too(memory: Recollection) -> None:
     """In one call: what was inserted for the repetition is extended in the database as well."""
     first = tea(number=1, expires_at=NOW + SECOND)
 

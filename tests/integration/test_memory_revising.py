@@ -30,7 +30,7 @@ async def memory(request: pytest.FixtureRequest, tmp_path: object) -> AsyncItera
         yield opened
 
 
-async def test_a_retraction_is_told_and_can_be_undone(memory: Recollection) -> None:
+async def test_a_retraction_is_recorded_and_can_be_undone(memory: Recollection) -> None:
     """The statement leaves recall, keeps its sources, gains who retracted it, and can be believed again."""
     (verdict,) = await remembered(memory, draft("likes tea", origin=moment(1)))
 

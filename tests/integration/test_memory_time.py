@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.support.memory_house import HOME, NOW, house, question
-from tests.support.memory_painting import CELL_COUNT, Painting
+from tests.support.reference_timeline import CELL_COUNT, Painting
 from threadmark.memory import Draft, Include, Recollection, Refused, Scope
 
 SUBJECT_COUNT, STATEMENT_COUNT, QUESTION_COUNT = 40, 10, 60

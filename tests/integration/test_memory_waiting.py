@@ -15,8 +15,8 @@ from sqlalchemy import Connection
 from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
 from threadmark.memory import Database, EdgeIndex, Forget, Recollection, Scope
 from threadmark.memory.erase import erasure_jobs, leftovers
+from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.store.outbox import enqueue_again
-from threadmark.memory.store.recall_log_queue import RecallLogQueue
 from threadmark.memory.store.spaces import live
 
 
@@ -110,7 +110,7 @@ async def test_a_queued_recall_of_what_was_erased_is_not_written(memory: Recolle
 
 async def test_retention_forgets_recalls_in_batches(memory: Recollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every transaction of a sweep is bounded, and the sweep goes on until nothing old is left."""
-    monkeypatch.setattr("threadmark.memory.store.recall_log.FORGET_COUNT", 2)
+    monkeypatch.setattr("threadmark.memory.recall.recall_log.FORGET_COUNT", 2)
     await remembered(memory, draft("The gate code is 4711.", scope=HOME))
     for _ in range(5):
         await memory.recall(question("What is the gate code?", run_ref="run-1"))

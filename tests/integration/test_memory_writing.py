@@ -1,4 +1,4 @@
-"""What becomes of a statement: held once, placed in time, told by as many moments as there were."""
+"""What becomes of a statement: held once, placed in time, supported by every moment that stated it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ async def test_a_text_is_held_once(memory: Recollection) -> None:
     assert [each.origin.message_ref for each in sources] == ["message-1", "message-2"]
 
 
-async def test_a_moment_tells_a_statement_once(memory: Recollection) -> None:
+async def test_a_moment_supports_a_statement_once(memory: Recollection) -> None:
     """A job that runs again adds no source."""
     (first,) = await remembered(memory, city("Oslo", origin=moment(1)))
     (again,) = await remembered(memory, city("Oslo", origin=moment(1)))
@@ -39,7 +39,7 @@ async def test_a_moment_tells_a_statement_once(memory: Recollection) -> None:
     assert len(await memory.provenance(first.assertion_id, scope=HOME)) == 1
 
 
-async def test_a_moment_told_again_does_not_bring_back_what_was_superseded(memory: Recollection) -> None:
+async def test_a_repeated_moment_does_not_bring_back_what_was_superseded(memory: Recollection) -> None:
     """Extraction that runs late, or twice, changes nothing that came after."""
     await remembered(memory, city("Oslo", origin=moment(1), at=NOW - timedelta(days=9)))
     await remembered(memory, city("Bergen", origin=moment(2)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy.dialects import postgresql, sqlite
 
-from threadmark.state.append import append_statements
+from threadmark.state.batches import append_statements
 from threadmark.state.runs import claim_statements
 
 __all__ = ["FOLDER", "golden_sql"]

@@ -21,9 +21,9 @@ from tests.support.factories import Reply, a_submission, human
 from threadmark.compaction import CompactionService, Order, Policy
 from threadmark.compaction import migrate as migrate_compaction
 from threadmark.state import CancelAction, Run, RunRequest, StateUpdated, Update, migrate, open_engine, update_state
-from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.compaction_policy import CompactionPolicy
-from threadmark.workers.agents.tools import Effect, RetryAfter, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, RetryAfter, tool
 from threadmark.workers.models.errors import ModelUnavailable
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
@@ -108,7 +108,7 @@ async def memory(store: Store, folder: Path) -> Run:
     async with remembering(store, folder, replies) as (stage, counted):
         run = await stage.play_out(await stage.say("The dog is called Rex."))
         await stage.play_out(await stage.say("What is the dog called?", thread_id=run.thread_id))
-        stage.services = replace(stage.services, recollection=None)
+        stage.parts = replace(stage.parts, recollection=None)
         assert len(counted.asked) == 2
         return await stage.play_out(await stage.say("And the cat?", thread_id=run.thread_id))
 
@@ -120,7 +120,7 @@ async def views(store: Store, folder: Path) -> Run:
         policy = Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=120)
         compaction = CompactionPolicy(request_tokens_max=900, policy=policy)
         stage.agent = replace(stage.agent, compaction=compaction)
-        stage.services = replace(stage.services, compaction=service, registry=Registry([stage.agent]))
+        stage.parts = replace(stage.parts, compactor=stage.compactor(service))
         run = await stage.play_out(await stage.say("Never pay more than $100."))
         for number in range(5):
             run = await stage.play_out(await stage.say(f"And OPS-{number}?", thread_id=run.thread_id))

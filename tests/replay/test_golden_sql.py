@@ -7,7 +7,7 @@ from tests.replay.golden_sql import FOLDER, golden_sql
 
 @pytest.mark.parametrize("name", sorted(golden_sql()))
 def test_a_hot_statement_changes_only_in_sight(name: str) -> None:
-    """Whoever changes one sees in the difference what the databases will get; `python -m tests.replay.golden_sql`."""
+    """A change to one shows in the diff what the databases will get; `python -m tests.replay.golden_sql`."""
     assert golden_sql()[name] == (FOLDER / name).read_text()
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.agent_server import Running, run_server
 from tests.support.paced_model import PacedModel, serve_paced_model
-from tests.support.running import Running, run_server
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.agent_server import Running, call, contents, run_server, said
 from tests.support.compacting import FACTS, POLICY
-from tests.support.running import Running, call, contents, run_server, said
 from tests.support.waiting import wait_until
 from threadmark import ChatAgent, Registry, recall_dropped
 

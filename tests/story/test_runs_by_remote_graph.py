@@ -9,7 +9,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.pregel.remote import RemoteException, RemoteGraph
 from langgraph.types import Command
 
-from tests.support.running import Running, call, contents, said
+from tests.support.agent_server import Running, call, contents, said
 
 LOOK = call("lookup_order", order_id="o")
 PAY = call("refund", order_id="o", amount_cents=1)
@@ -55,7 +55,7 @@ async def test_it_is_streamed(running: Running) -> None:
     whole = chunks[0]
     for chunk in chunks[1:]:
         whole = whole + chunk
-    assert whole.content == "You said: hi\n(1 messages in view)"
+    assert whole.content == "You said: hi\n(1 message in view)"
     assert whole.usage_metadata is not None
     assert whole.usage_metadata["total_tokens"] > 0
 
@@ -94,10 +94,10 @@ async def test_it_is_a_node_of_another_graph(running: Running) -> None:
     outer = StateGraph(MessagesState).add_node("ask", ask).add_edge(START, "ask").add_edge("ask", END).compile()
     values = await outer.ainvoke({"messages": [HumanMessage("hi", id="1")]}, where)
 
-    assert [message.content for message in values["messages"]] == ["hi", "You said: hi\n(1 messages in view)"]
+    assert [message.content for message in values["messages"]] == ["hi", "You said: hi\n(1 message in view)"]
 
 
-async def test_it_stops_where_it_is_told(running: Running) -> None:
+async def test_it_stops_before_the_named_node(running: Running) -> None:
     """`interrupt_before`, then on."""
     where, graph = await config(running), remote(running)
 

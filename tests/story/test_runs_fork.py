@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.running import Running, call, contents, said
+from tests.support.agent_server import Running, call, contents, said
 
 LOOK = call("lookup_order", order_id="o")
 
@@ -20,7 +20,7 @@ async def test_another_question_is_asked_in_the_past(running: Running) -> None:
     await running.sdk.runs.wait(thread, "chat", input=said("first"))
     old: Any = await running.sdk.runs.wait(thread, "chat", input=said("second"))
     then = (await checkpoints(running, thread))[1]
-    assert contents(then["values"]) == ["first", "You said: first\n(1 messages in view)"]
+    assert contents(then["values"]) == ["first", "You said: first\n(1 message in view)"]
 
     new: Any = await running.sdk.runs.wait(
         thread, "chat", input=said("instead"), checkpoint_id=then["checkpoint"]["checkpoint_id"]
@@ -138,7 +138,7 @@ async def test_a_stream_of_a_fork_begins_with_its_state(running: Running) -> Non
     assert [part.event for part in parts] == ["metadata", "values", "values"]
     assert [contents(part.data) for part in parts[1:]] == [
         ["first"],
-        ["first", "You said: first\n(1 messages in view)"],
+        ["first", "You said: first\n(1 message in view)"],
     ]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from langgraph_sdk.schema import StreamPart
 
+from tests.support.agent_server import call, contents, said
 from tests.support.paced_model import PacedCall, PacedModel
-from tests.support.running import call, contents, said
 from tests.support.service import Service
 
 StartService = Callable[..., Service]
@@ -27,7 +27,7 @@ STEPS = [
 async def read_to_the_end(
     stream: Any, seen: list[StreamPart], is_reached: Callable[[StreamPart], bool], reached: asyncio.Event
 ) -> None:
-    """Collect a stream's events, and tell when one of them is reached."""
+    """Collect a stream's events, and signal when one of them is reached."""
     async for part in stream:
         seen.append(part)
         if is_reached(part):
@@ -35,7 +35,7 @@ async def read_to_the_end(
 
 
 async def replayed(service: Service, thread_id: str, run_id: str) -> list[StreamPart]:
-    """The whole stream, as the journal tells it."""
+    """The whole stream, as the journal replays it."""
     async with service.sdk() as sdk:
         return [part async for part in sdk.runs.join_stream(thread_id, run_id, last_event_id="0")]
 
@@ -148,7 +148,7 @@ async def test_a_wait_outlives_the_server(start_service: StartService) -> None:
 
 
 async def test_a_wait_that_is_cut_by_a_stop_is_no_answer(start_service: StartService) -> None:
-    """A server that is told to stop cuts its waits: half an answer would be read as a whole one."""
+    """A server that stops cuts its waits: half an answer would be read as a whole one."""
     service = start_service()
     async with service.sdk() as sdk:
         thread = (await sdk.threads.create())["thread_id"]
@@ -158,7 +158,7 @@ async def test_a_wait_that_is_cut_by_a_stop_is_no_answer(start_service: StartSer
     assert contents(values)[-1].startswith("Done.")
 
 
-async def test_who_comes_back_after_the_crash_hears_the_rest(start_service: StartService) -> None:
+async def test_a_reader_that_rejoins_after_the_crash_receives_the_rest(start_service: StartService) -> None:
     """Every event that was read before the crash is a place to go on from after it."""
     service = start_service()
     async with service.sdk() as sdk:

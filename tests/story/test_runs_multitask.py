@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import ConflictError, NotFoundError
 
+from tests.support.agent_server import Running, call, contents, said
 from tests.support.paced_model import PacedModel
-from tests.support.running import Running, call, contents, said
 from tests.support.waiting import wait_until
 
 SLOW = call("lookup_order", order_id="o", delay_ms=60_000)
@@ -53,9 +53,9 @@ async def test_runs_queue_up(paced: Running, model: PacedModel, strategy: Any) -
         await reply.say(f"answer {number}")
         await reply.end()
 
-    heard: list[Any] = [await each for each in waiting]
+    results: list[Any] = [await each for each in waiting]
     said_by_then = ["0", "answer 0", "1", "answer 1", "2", "answer 2"]
-    assert [contents(values) for values in heard] == [said_by_then[:2], said_by_then[:4], said_by_then]
+    assert [contents(values) for values in results] == [said_by_then[:2], said_by_then[:4], said_by_then]
 
 
 async def test_of_two_enqueues_at_once_both_run(running: Running) -> None:
@@ -91,7 +91,7 @@ async def test_a_run_rolls_back(running: Running) -> None:
 
     with pytest.raises(NotFoundError):
         await running.sdk.runs.get(thread, first)
-    assert contents(values) == ["next", "You said: next\n(1 messages in view)"]
+    assert contents(values) == ["next", "You said: next\n(1 message in view)"]
     history = await running.sdk.threads.get_history(thread)
     assert {state["metadata"]["run_id"] for state in history} == {(await running.sdk.runs.list(thread))[0]["run_id"]}  # type: ignore[index]
 

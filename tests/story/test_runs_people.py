@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import ConflictError
 
-from tests.support.running import Running, call, contents, heard, parallel, said
+from tests.support.agent_server import Running, call, collect, contents, parallel, said
 from tests.support.waiting import wait_until
 
 PAY = call("refund", order_id="o", amount_cents=100)
@@ -42,7 +42,7 @@ async def test_a_question_shows_everywhere(running: Running) -> None:
     assert [each for task in shown["interrupts"].values() for each in task] == [asked]
     state = await running.sdk.threads.get_state(thread)
     assert (state["next"], state["tasks"][0]["interrupts"]) == (["tools"], [asked])
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.join_stream(thread, run["run_id"], stream_mode=["values", "updates"], last_event_id="0")
     )
     assert [part.event for part in parts[-2:]] == ["updates", "values"]
@@ -131,7 +131,7 @@ async def test_of_twenty_resumes_one_wins(running: Running) -> None:
     assert effects(running) == ["refund"]
 
 
-async def test_a_person_who_says_something_else_is_heard(running: Running) -> None:
+async def test_new_input_closes_an_open_question(running: Running) -> None:
     """New input closes the question: the call gets a result, and the answer to it comes too late."""
     thread, (asked,) = await asking(running)
 
@@ -144,10 +144,10 @@ async def test_a_person_who_says_something_else_is_heard(running: Running) -> No
 
 
 async def test_going_on_without_an_answer_asks_again(running: Running) -> None:
-    """A run with nothing to add ends at the same question, and tells it to its own stream."""
+    """A run with nothing to add ends at the same question and streams it to its own reader."""
     thread, asked = await asking(running)
 
-    parts = await heard(running.sdk.runs.stream(thread, "refund", input=None, stream_mode=["updates", "values"]))
+    parts = await collect(running.sdk.runs.stream(thread, "refund", input=None, stream_mode=["updates", "values"]))
 
     assert [part.event for part in parts] == ["metadata", "values", "updates", "values"]
     assert parts[-1].data["__interrupt__"] == parts[-2].data["__interrupt__"] == asked
@@ -158,13 +158,13 @@ async def test_a_pause_stops_before_or_after_a_node(running: Running) -> None:
     thread = await running.thread()
     look = said(call("lookup_order", order_id="o"))
 
-    before = await heard(
+    before = await collect(
         running.sdk.runs.stream(thread, "refund", input=look, interrupt_before=["tools"], stream_mode="updates")
     )
     assert (await running.sdk.threads.get(thread))["status"] == "interrupted"
     assert (await running.sdk.threads.get_state(thread))["next"] == ["tools"]
     assert effects(running) == []
-    after = await heard(
+    after = await collect(
         running.sdk.runs.stream(thread, "refund", input=None, interrupt_after=["tools"], stream_mode="updates")
     )
     assert (await running.sdk.threads.get_state(thread))["next"] == ["model"]
@@ -196,7 +196,7 @@ async def test_a_step_in_doubt_ends_the_stream_but_not_the_run(running: Running)
     worker.let_go()
 
     values: Any = await running.sdk.runs.join(thread, run_id)
-    parts = await heard(running.sdk.runs.join_stream(thread, run_id, last_event_id="0"))
+    parts = await collect(running.sdk.runs.join_stream(thread, run_id, last_event_id="0"))
 
     assert values["__interrupt__"][0]["value"]["kind"] == "in_doubt"
     assert [part.event for part in parts[-3:]] == ["updates", "values", "end"]
@@ -205,14 +205,14 @@ async def test_a_step_in_doubt_ends_the_stream_but_not_the_run(running: Running)
     shown: Any = await running.sdk.runs.get(thread, run_id)
     assert (shown["status"], shown["parked"]) == ("pending", "in_doubt")
     assert (await running.sdk.threads.get(thread))["status"] == "interrupted"
-    assert await heard(running.sdk.runs.join_stream(thread, run_id)) == [parts[-1]._replace(id=None)]
+    assert await collect(running.sdk.runs.join_stream(thread, run_id)) == [parts[-1]._replace(id=None)]
 
     last_id = parts[-2].id
     step = values["__interrupt__"][0]["value"]["step_key"]
     async with running.http() as http:
         answer = await http.post(f"/runs/{run_id}/steps/{step}/resolve", json={"outcome": "happened", "result": "paid"})
         assert answer.status_code == 200, answer.text
-    rest = await heard(running.sdk.runs.join_stream(thread, run_id, last_event_id=last_id))
+    rest = await collect(running.sdk.runs.join_stream(thread, run_id, last_event_id=last_id))
     final: Any = await running.sdk.runs.join(thread, run_id)
 
     assert (await running.sdk.runs.get(thread, run_id))["status"] == "success"

@@ -1,11 +1,11 @@
-"""Runs without a thread: each makes its own, which nobody lists and which goes when it is not needed any more."""
+"""Runs without a thread: each makes its own, which no list shows and which is deleted when it is not needed."""
 
 from typing import Any
 
 import pytest
 from langgraph_sdk.errors import NotFoundError
 
-from tests.support.running import Running, call, contents, heard, said
+from tests.support.agent_server import Running, call, collect, contents, said
 from threadmark.state import purge_expired
 
 LATER_US = 3600 * 1_000_000
@@ -22,10 +22,10 @@ async def test_the_three_ways_to_start_one(running: Running) -> None:
     """Created and joined, streamed, waited for."""
     created = await running.sdk.runs.create(None, "chat", input=said("hi"))
     joined: Any = await running.sdk.runs.join(created["thread_id"], created["run_id"])
-    parts = await heard(running.sdk.runs.stream(None, "chat", input=said("hi"), stream_mode=["updates"]))
+    parts = await collect(running.sdk.runs.stream(None, "chat", input=said("hi"), stream_mode=["updates"]))
     waited: Any = await running.sdk.runs.wait(None, "chat", input=said("hi"))
 
-    assert contents(joined) == contents(waited) == ["hi", "You said: hi\n(1 messages in view)"]
+    assert contents(joined) == contents(waited) == ["hi", "You said: hi\n(1 message in view)"]
     assert [part.event for part in parts] == ["metadata", "updates"]
 
 
@@ -78,6 +78,6 @@ async def test_a_batch_runs(running: Running) -> None:
         [{"assistant_id": "chat", "input": said(str(number))} for number in range(3)]  # type: ignore[typeddict-item]
     )
 
-    heard_values: list[Any] = [await running.sdk.runs.join(run["thread_id"], run["run_id"]) for run in runs]
+    results: list[Any] = [await running.sdk.runs.join(run["thread_id"], run["run_id"]) for run in runs]
 
-    assert [contents(values)[0] for values in heard_values] == ["0", "1", "2"]
+    assert [contents(values)[0] for values in results] == ["0", "1", "2"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langgraph_sdk.errors import UnprocessableEntityError
 
-from tests.support.running import Running
+from tests.support.agent_server import Running
 from tests.support.waiting import wait_until
 
 ADA, BOB = ["users", "ada"], ["users", "bob"]

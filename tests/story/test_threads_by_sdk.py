@@ -135,7 +135,7 @@ async def test_a_busy_thread_takes_no_update(sdk: LangGraphClient) -> None:
 
 
 async def test_a_deleted_thread_stops_its_run(service: Service, sdk: LangGraphClient) -> None:
-    """The worker is told; nothing of the thread comes back."""
+    """The worker learns of it; nothing of the thread comes back."""
     thread_id = (await sdk.threads.create())["thread_id"]
     slow = 'call lookup_order {"order_id": "deleted", "delay_ms": 60000}'
     await sdk.runs.create(thread_id, "refund", input={"messages": slow})

@@ -1,7 +1,7 @@
 """The API in a test: an application over a database of its own, keys for it, and clients that carry them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,11 +12,13 @@ from typing import Any
 import httpx
 from litestar import Litestar
 
+from tests.support.described import Document
 from tests.support.templates import migrate_anew
 from threadmark.app.access import Scope, Token
 from threadmark.app.access.key import DEFAULT_TENANT
 from threadmark.app.access.key_store import add_key
 from threadmark.app.factory import create_app
+from threadmark.app.openapi.document import document_of
 from threadmark.app.resources import Resources
 from threadmark.app.schema import migrate_for_start
 from threadmark.workers.settings.settings import Settings
@@ -25,6 +27,7 @@ from threadmark.workers.wiring import open_resources
 __all__ = ["Api", "Hands", "make_key", "open_api"]
 
 BASE_URL = "http://threadmark.local"
+_DOCUMENTS: list[Document] = []
 
 
 @dataclass
@@ -118,9 +121,36 @@ async def open_api(
         api = Api(create_app(resources, extra_routes=list(routes)), resources, hands)
         # In the test's own loop, as a server has one: what requests and background share is made for one loop.
         transport = httpx.ASGITransport(app=api.app, raise_app_exceptions=False)  # type: ignore[arg-type]
-        async with _alive(api.app), httpx.AsyncClient(transport=transport, base_url=BASE_URL) as client:
+        hooks = {"response": [_as_described(resources)]}
+        async with (
+            _alive(api.app),
+            httpx.AsyncClient(transport=transport, base_url=BASE_URL, event_hooks=hooks) as client,
+        ):
             api._anonymous = client
             yield api
+
+
+def _as_described(resources: Resources) -> Callable[[httpx.Response], Awaitable[None]]:
+    """What fails a test whose request is answered in another way than the API's document says."""
+
+    async def check(response: httpx.Response) -> None:
+        await response.aread()
+        # Beside the loop, of which some tests measure how long a handler holds it.
+        await asyncio.to_thread(_document(resources).check, response)
+
+    return check
+
+
+def _document(resources: Resources) -> Document:
+    """The document, made once in a process, because it takes a while.
+
+    It is that of an application without the routes of a test: which test came first in the process would otherwise
+    decide what it describes.
+    """
+    if not _DOCUMENTS:
+        plain = create_app(Resources(wired=resources.wired))
+        _DOCUMENTS.append(Document(document_of(plain)))
+    return _DOCUMENTS[0]
 
 
 @asynccontextmanager

@@ -17,18 +17,21 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, event
+from sqlalchemy import Engine, event, func, select
 
 from tests.conformance.compacting import Compacting
 from tests.conformance.store import Store
 from tests.support.bad_summarisers import Recorder
 from tests.support.factories import TENANT
-from threadmark.compaction import CompactionService, Order, Policy, SummaryPrompt, SummaryReply, migrate
+from threadmark.compaction import CompactionService, Order, Policy, SummaryPrompt, SummaryReply, migrate, tables
+from threadmark.compaction.store import rows_ahead
 from threadmark.state import migrate as migrate_state
 from threadmark.state import open_engine
 
 POINT_COUNT_MAX = 1_000
 TURN_COUNT = 6
+#: Rows of a batch: so few that a ledger has several batches to die between.
+BATCH_COUNT = 10
 POLICY = Policy(keep_last_turns=1, min_gain=0.0, chunk_tokens=500, appendix_tokens=2_000)
 
 
@@ -79,14 +82,19 @@ async def look(work: Compacting, thread_id: str) -> dict[str, Any]:
         async for drop in work.service.drops.ledger(TENANT, each.compaction_id)
         if drop.row.status != "introduced"
     ]
+    column = tables.ledger_row.c
+    all_rows = select(func.count()).select_from(tables.ledger_row).where(column.thread == thread.number)
+    row_count = await work.store.read(lambda connection: connection.execute(all_rows).scalar_one())
+    checks = await work.service.verify_thread(TENANT, thread_id)
     return {
+        "ahead": row_count - sum(each.row_count for each in checks),
         "hash": shown.rendered.render_hash,
         "statuses": [str(each.status) for each in done],
         "ledgers": len(shown.kept.ledgers),
         "views": len(await work.service.views.of_thread(TENANT, thread_id)),
-        "told": [each.kind for each in await work.store.entries(thread.number)].count("view_changed"),
+        "journaled": [each.kind for each in await work.store.entries(thread.number)].count("view_changed"),
         "rows": len(rows) == sum(counts["total"] for each in committed for counts in each.totals.values()),
-        "damages": [each.damage for each in await work.service.verify_thread(TENANT, thread_id) if each.damage],
+        "damages": [each.damage for each in checks if each.damage],
         "words": sum(str(part.content).count("Reply ") for part in shown.rendered.parts),
     }
 
@@ -98,7 +106,7 @@ async def compact(work: Compacting, thread_id: str, counter: Counter) -> dict[st
     model = Watched(counter)
     order, _ = await work.service.compactions.begin(TENANT, thread_id, Order(key=thread_id, policy=POLICY))
     await work.service.compactions.perform(order.compaction_id, holder="worker", summariser=model)
-    # Points too: whoever dies here dies right behind the commit.
+    # Points too: a death here is a death right after the commit.
     seen = await look(work, thread_id)
     return {"points": counter.count, "asked": len(model.prompts), **seen}
 
@@ -152,6 +160,7 @@ def kill_in_turn(url: str, number: int, points: range) -> None:
 
 def main() -> None:
     """Kill at every `step`-th point from `first` on, in so many rounds."""
+    rows_ahead.BATCH_COUNT = BATCH_COUNT
     url, first, step, *rounds = sys.argv[1], *map(int, sys.argv[2:])
     engine = open_engine(url, write=True)
     migrate_state(engine)

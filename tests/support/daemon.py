@@ -42,12 +42,12 @@ class Identity:
 
     @classmethod
     def own(cls) -> "Identity":
-        """Whoever runs the tests."""
+        """The user who runs the tests."""
         return cls(os.geteuid(), os.getegid())
 
 
 def unavailable(reason: str) -> NoReturn:
-    """Skip the asking test, or fail it in CI, where a skipped test would be a hole nobody sees."""
+    """Skip the asking test, or fail it in CI, where a skipped test would be an unseen hole."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from threadmark.workers.agents.agent import ChatAgent, Registry
-from threadmark.workers.agents.tools import JSON, Effect, Tool, ToolContext, tool
+from threadmark.workers.agents.tool_context import JSON, ToolContext
+from threadmark.workers.agents.tools import Effect, Tool, tool
 
 __all__ = ["registry"]
 

@@ -115,7 +115,7 @@ def replied(
 
 
 class Story:
-    """A journal that is told entry by entry; `state` is the fold of what was told so far, `entries` the entries."""
+    """A journal that grows entry by entry; `state` is the fold of the entries so far, `entries` the entries."""
 
     def __init__(self, *entries: Entry, run: int = 1, fence: int = 1, branch: int = 0) -> None:
         self.run, self.fence, self.branch = run, fence, branch

@@ -13,7 +13,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from threadmark.memory import EdgeIndex, Forget, HashedEmbedder, Recollection, S
 from threadmark.memory.index.index import Entry
 from threadmark.memory.store.database import Database
 
+Life = Callable[[Path, int], Coroutine[Any, Any, dict[str, Any]]]
 POINT_COUNT_MAX = 5_000
 
 
@@ -104,7 +105,7 @@ def born(folder: Path) -> None:
     migrate(f"sqlite:///{folder}/memory.db")
 
 
-def forked(folder: Path, fatal: int) -> tuple[int, str]:
+def forked(folder: Path, fatal: int, life: Life = life) -> tuple[int, str]:
     """Live in a child; how it ended, and what it said."""
     reading, writing = os.pipe()
     child = os.fork()

@@ -4,7 +4,8 @@ import asyncio
 
 from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.agents.memory_policy import MemoryPolicy
-from threadmark.workers.agents.tools import Effect, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, tool
 
 __all__ = ["GO", "registry"]
 

@@ -67,7 +67,7 @@ class PacedModel:
             call = PacedCall(body, writer)
             self.open_calls.add(call)
             self._calls.put_nowait(call)
-            # Until the reply was said, or whoever asked has gone.
+            # Until the reply was said, or the client has gone.
             gone = asyncio.ensure_future(reader.read())
             said = asyncio.ensure_future(call.ended.wait())
             await asyncio.wait({gone, said}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""Journals of runs for tests of what is told of them: entries in their places, and what flashed between."""
+"""Journals of runs for tests of their streams: entries in their places, and the flashes between them."""
 
 from typing import Any
 
@@ -20,11 +20,11 @@ from threadmark.state import (
     WaitOpened,
     kind_of,
 )
-from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.feeds.feed import Flash
 
 __all__ = ["RUN", "Story", "flashes_before"]
 
-#: The number of the run that is told of.
+#: The number of the streamed run.
 RUN = 7
 EXECUTION = ExecutionId("01a22741-0000-7000-8000-00000000000e")
 RUN_ID = RunId("01a22741-0000-7000-8000-000000000001")

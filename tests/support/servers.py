@@ -69,7 +69,7 @@ class PrivatePostgres(PrivateServer):
         return name
 
     def drop_database(self, name: str) -> None:
-        """Drop a database, whoever is still connected to it."""
+        """Drop a database, also while clients are connected to it."""
         self._administer("DROP DATABASE IF EXISTS {name} WITH (FORCE)", name)
 
     @contextmanager

@@ -24,7 +24,7 @@ def test_admin_implies_all_of_its_tenant_and_operator_all_there_is() -> None:
 
 @pytest.mark.parametrize("held", [each for count in range(4) for each in combinations(sorted(EVERYDAY), count)])
 def test_everyday_scopes_imply_nothing_else(held: tuple[Scope, ...]) -> None:
-    """Whoever may run may not approve, and the other way round: an agent's own key answers no question for a person."""
+    """The right to run includes no right to approve, nor the reverse: an agent's key answers for no person."""
     caller = Caller("default", "0123456789abcdef", frozenset(held))
 
     assert set(held) == {scope for scope in Scope if caller.may(scope)}

@@ -1,4 +1,4 @@
-"""The gate: who passes it, who is told to come back, and what it tells those behind it."""
+"""The gate: who passes it, who has to wait, and what it passes on."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from litestar import get
 from litestar.connection import ASGIConnection
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
-from tests.support.key_shelf import KeyShelf
+from tests.support.fake_key_store import KeyShelf
 from threadmark.app.access import Caller, Scope, Token
 from threadmark.app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE, Forbidden, Gate, TooMany, Unauthenticated
 from threadmark.app.access.route_scopes import PUBLIC, needs
 from threadmark.app.access.token_buckets import Buckets
 from threadmark.app.requests.request_state import facts_of, mark
-from threadmark.state import pools
+from threadmark.db.execution import pools
 
 
 async def _nothing() -> None:
@@ -29,7 +29,7 @@ Headers = list[tuple[str, str]]
 
 
 class Door:
-    """A gate before keys on a shelf, and what the last request that came to it was told."""
+    """A gate before keys on a shelf, and the response to the last request that came to it."""
 
     def __init__(self, *, burst: int = 1_000) -> None:
         self.shelf = KeyShelf()
@@ -79,7 +79,7 @@ async def test_those_behind_the_gate_know_who_calls() -> None:
     assert (pools._tenant.get(), patience and patience.limit_s) == ("acme", 7.0)
 
 
-async def test_a_key_without_the_scope_is_forbidden_and_told_which() -> None:
+async def test_a_key_without_the_scope_is_refused_and_the_scope_named() -> None:
     """The scope that the route declares, or one that implies it; without any key it is asked for one first."""
     door = Door()
     reader, admin, nothing = door.shelf.add(Scope.READ), door.shelf.add(Scope.ADMIN), door.shelf.add()
@@ -94,7 +94,7 @@ async def test_a_key_without_the_scope_is_forbidden_and_told_which() -> None:
     assert "X-Api-Key" in str(unknown)
 
 
-async def test_the_methods_of_a_path_are_told_to_whoever_has_a_key() -> None:
+async def test_the_methods_of_a_path_are_listed_for_any_valid_key() -> None:
     """What the framework answers by itself needs no scope; but a key it does."""
     door = Door()
 
@@ -144,7 +144,7 @@ async def test_each_key_has_a_rate_of_its_own() -> None:
     assert await door.knock(one) is None
 
 
-async def test_a_source_of_wrong_keys_is_told_to_come_back() -> None:
+async def test_a_source_of_wrong_keys_is_limited() -> None:
     """After its share; then nothing is looked up for it, and each second it may try one."""
     door = Door()
 
@@ -182,7 +182,7 @@ async def test_neighbours_of_a_bad_source_pass_with_a_key_that_is_in_use() -> No
     assert await door.knock(fresh, client="192.0.2.2") is None
 
 
-async def test_a_key_id_that_is_guessed_at_from_everywhere_is_told_to_come_back() -> None:
+async def test_guesses_at_one_key_id_from_many_addresses_are_limited() -> None:
     """After its share, one guess in three seconds; its holder passes all the same."""
     door = Door()
     token = door.shelf.add(Scope.READ)

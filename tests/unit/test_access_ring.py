@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.key_shelf import NOW, KeyShelf
+from tests.support.fake_key_store import NOW, KeyShelf
 from threadmark.app.access import Caller, Scope, Token
 from threadmark.app.access.key_store import TOUCH_S
 from threadmark.app.access.ring import KNOWN_COUNT_MAX, RECHECK_S
@@ -106,7 +106,7 @@ async def test_the_key_that_was_used_longest_ago_is_forgotten_first() -> None:
 
 
 async def test_a_use_is_noted_once_in_its_time() -> None:
-    """By each key for itself; a wrong secret is no use of it, and whoever was forgotten is noted anew."""
+    """By each key for itself; a wrong secret is no use of it, and a key dropped from the cache is noted anew."""
     shelf = KeyShelf()
     one, other = shelf.add(Scope.READ), shelf.add(Scope.READ)
     for token in (one, one, other, Token(one.key_id, "0" * 64)):
@@ -131,7 +131,7 @@ async def test_a_use_is_noted_once_in_its_time() -> None:
 
 
 async def test_nobody_waits_for_the_note_but_the_end_of_the_process() -> None:
-    """The caller is told at once; closing waits until the note is written, and then it is let go."""
+    """The caller gets its answer at once; closing waits until the note is written, and then it is let go."""
     shelf = KeyShelf()
     begun, may_write = asyncio.Event(), asyncio.Event()
     notes: list[weakref.ref[Any]] = []

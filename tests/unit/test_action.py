@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
 from tests.support.factories import NOW_US, Story, a_run, asked, human, replied, returned, started
 from tests.support.memory_house import question as memory_question
+from tests.support.next_actions import FAILURE, LATER_US, act, an_agent, intended, outcomes
 from threadmark.memory import Refused
 from threadmark.state import (
     ParkReason,
+    RunOutcome,
     RunStatus,
     StepFailed,
     StepIntended,
@@ -44,7 +45,7 @@ def tool_failed(retry_at_us: int, key: str = "tool-1-0") -> StepFailed:
 
 
 def test_a_run_that_never_started_has_no_next_action() -> None:
-    """Whoever forgot to begin the turn is told at once."""
+    """Using a turn before its start raises at once."""
     with pytest.raises(ValueError, match="started"):
         next_action(fold([]), an_agent(), a_run(), fence=1, now_us=NOW_US)
 
@@ -68,7 +69,7 @@ def test_after_the_last_result_the_model_is_asked_again() -> None:
 
 def test_a_reply_without_calls_ends_the_run() -> None:
     """Nothing is next: success."""
-    assert act(Story.begun(replied())) == Settle(status=RunStatus.SUCCESS)
+    assert act(Story.begun(replied())) == Settle(RunOutcome(status=RunStatus.SUCCESS))
 
 
 def test_calls_that_need_nothing_first_are_performed_at_once_and_together() -> None:
@@ -110,7 +111,7 @@ def test_a_keyed_call_is_made_again_after_a_crash_without_a_second_intent() -> N
     ],
 )
 def test_a_call_that_cannot_be_made_is_answered_and_not_performed(call: Any, invalid: str | None, error: str) -> None:
-    """The model is told what was wrong, and may ask again; the run goes on."""
+    """The model learns what was wrong, and may ask again; the run goes on."""
     story = Story.begun(replied(call, invalid_calls={"call-1": invalid} if invalid else None))
 
     action = act(story)
@@ -140,14 +141,14 @@ def test_a_retry_that_is_not_due_parks_the_run() -> None:
     """Waiting costs no compute: the run is a row with a due time."""
     story = Story.begun(replied(asked()), tool_failed(LATER_US + 5))
 
-    assert act(story) == Park(ParkReason.BACKOFF, LATER_US + 5)
+    assert act(story) == Park(RunOutcome.of_park(ParkReason.BACKOFF, LATER_US + 5))
 
 
 def test_no_intent_is_recorded_for_a_call_whose_retry_is_not_due() -> None:
     """An intent that lay there until the retry would put the call in doubt if the worker died meanwhile."""
     story = Story.begun(replied(asked("pay")), intended(), tool_failed(LATER_US + 1))
 
-    assert act(story) == Park(ParkReason.BACKOFF, LATER_US + 1)
+    assert act(story) == Park(RunOutcome.of_park(ParkReason.BACKOFF, LATER_US + 1))
     assert isinstance(act(story, now_us=LATER_US + 1), Note)
 
 
@@ -164,7 +165,9 @@ def test_of_several_retries_the_first_due_one_wakes_the_run() -> None:
     assert isinstance(performed, Perform)
     assert [call.call.id for call in performed.calls] == ["c3"]
 
-    assert act(story.tell(returned("tool-1-2", call_id="c3"))) == Park(ParkReason.BACKOFF, LATER_US + 5)
+    assert act(story.tell(returned("tool-1-2", call_id="c3"))) == Park(
+        RunOutcome.of_park(ParkReason.BACKOFF, LATER_US + 5)
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_model_that_was_unavailable_is_asked_again_when_it_is_time() -> None:
     """Until then the run is parked."""
     story = Story.begun(model_failed(retry_at_us=LATER_US))
 
-    assert act(story, now_us=LATER_US - 1) == Park(ParkReason.BACKOFF, LATER_US)
+    assert act(story, now_us=LATER_US - 1) == Park(RunOutcome.of_park(ParkReason.BACKOFF, LATER_US))
     assert act(story) == CallModel(StepKey("model-1"), 1, 2)
 
 
@@ -215,7 +218,7 @@ def test_a_model_that_refused_or_was_away_too_often_ends_the_run(failures: list[
     story = Story.begun(*failures)
 
     assert act(story, an_agent(model_attempt_max=2)) == Settle(
-        status=RunStatus.ERROR, thread_status=ThreadStatus.ERROR, reason="model", failure=FAILURE
+        RunOutcome(status=RunStatus.ERROR, thread_status=ThreadStatus.ERROR, reason="model", failure=FAILURE)
     )
 
     story.run = 2

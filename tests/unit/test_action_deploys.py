@@ -5,14 +5,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.support.deciding import act, answered, only
 from tests.support.factories import Story, asked, replied
-from threadmark.state import RunStatus, StepIntended, ThreadStatus, ToolReturned, WaitOpened
+from tests.support.next_actions import act, answered, only
+from threadmark.state import RunOutcome, RunStatus, StepIntended, ThreadStatus, ToolReturned, WaitOpened
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.tools import Effect, Tool, tool
 from threadmark.workers.turn.action import Settle
 
-WAITING = Settle(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+WAITING = Settle(
+    RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+)
 
 
 @tool(effect=Effect.ONCE, needs_approval=True, name="refund")

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.deciding import FAILURE, LATER_US, act, an_agent, intended, outcomes
 from tests.support.factories import Story, a_run, asked, human, replied, returned, started
+from tests.support.next_actions import FAILURE, LATER_US, act, an_agent, intended, outcomes
 from threadmark.state import (
     CancelAction,
+    RunOutcome,
     RunRequest,
     RunStatus,
     StepFailed,
@@ -36,16 +37,20 @@ def test_a_budget_that_is_used_up_ends_the_run_with_its_name(
     action = act(Story.begun(replied(asked()), returned("tool-1-0")), an_agent(**limits))
 
     assert isinstance(action, Settle)
-    assert (action.status, action.thread_status, action.reason) == (status, ThreadStatus.ERROR, reason)
-    assert action.failure is not None
-    assert action.failure.error == "BudgetExceeded"
+    assert (action.outcome.status, action.outcome.thread_status, action.outcome.reason) == (
+        status,
+        ThreadStatus.ERROR,
+        reason,
+    )
+    assert action.outcome.failure is not None
+    assert action.outcome.failure.error == "BudgetExceeded"
 
 
 def test_a_budget_that_is_used_up_by_the_last_reply_ends_nothing() -> None:
     """There is nothing left to do: the answer is there, and the run succeeds."""
     story = Story.begun(replied(usage=Usage(1000, 1000)))
 
-    assert act(story, an_agent(step_count_max=1, token_count_max=1)) == Settle(status=RunStatus.SUCCESS)
+    assert act(story, an_agent(step_count_max=1, token_count_max=1)) == Settle(RunOutcome(status=RunStatus.SUCCESS))
 
 
 def test_a_caller_may_ask_for_fewer_steps_and_not_for_more() -> None:
@@ -69,11 +74,11 @@ def test_a_run_that_kills_its_workers_is_taken_out() -> None:
     assert isinstance(action, Note)
     ending = act(story.tell(*action.entries), orphaned=ORPHAN_COUNT_MAX + 1)
     assert isinstance(ending, Settle)
-    assert (ending.status, ending.reason) == (RunStatus.ERROR, "quarantined")
+    assert (ending.outcome.status, ending.outcome.reason) == (RunStatus.ERROR, "quarantined")
 
 
 def test_a_cancelled_run_gives_every_open_call_a_result_and_ends() -> None:
-    """Then the next model call is valid, whoever makes it (C37)."""
+    """Then the next model call is valid, in any later run (C37)."""
     story = Story.begun(replied(asked(call_id="c1"), asked("mail", "c2")), intended("tool-1-1", "keyed"))
 
     action = act(story, cancel=CancelAction.INTERRUPT)
@@ -81,11 +86,11 @@ def test_a_cancelled_run_gives_every_open_call_a_result_and_ends() -> None:
     assert outcomes(action) == ["cancelled", "unknown"]
     assert isinstance(action, Note)
     ending = act(story.tell(*action.entries), cancel=CancelAction.INTERRUPT)
-    assert ending == Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+    assert ending == Settle(RunOutcome(status=RunStatus.INTERRUPTED, reason="cancelled"))
 
 
 def ends(story: Story, agent: ChatAgent | None = None, begun: tuple[str, ...] = ()) -> list[tuple[str, str]]:
-    """The outcome of each call that a cancellation closes, and what the model is told of it."""
+    """The outcome of each call that a cancellation closes, and the result that the model sees."""
     run = a_run(cancel=CancelAction.INTERRUPT)
     keys = [StepKey(key) for key in begun]
     action = next_action(story.state, agent or an_agent(), run, fence=story.fence, now_us=LATER_US, begun=keys)
@@ -161,7 +166,7 @@ def test_a_run_pauses_where_its_caller_asked(request_: RunRequest, story: Story,
         assert not isinstance(action, Settle)
     else:
         assert isinstance(action, Settle)
-        assert (action.status, action.thread_status) == (RunStatus.SUCCESS, ThreadStatus.INTERRUPTED)
+        assert (action.outcome.status, action.outcome.thread_status) == (RunStatus.SUCCESS, ThreadStatus.INTERRUPTED)
         assert action.paused_at == paused_at
 
 

@@ -4,11 +4,12 @@ from typing import Any, Literal
 
 import pytest
 
-from tests.support.deciding import FAILURE, LATER_US, act, an_agent, answered, intended, only, outcomes
 from tests.support.factories import Story, asked, replied, returned, started
+from tests.support.next_actions import FAILURE, LATER_US, act, an_agent, answered, intended, only, outcomes
 from threadmark.state import (
     CancelAction,
     ParkReason,
+    RunOutcome,
     RunStatus,
     StepFailed,
     StepIntended,
@@ -21,7 +22,9 @@ from threadmark.state import (
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.turn.action import Note, Park, Perform, Settle
 
-WAITING = Settle(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+WAITING = Settle(
+    RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+)
 
 
 def opened(key: str, kind: Literal["approval", "in_doubt"] = "approval") -> WaitOpened:
@@ -50,7 +53,7 @@ def test_a_tool_that_needs_approval_asks_first() -> None:
 
 
 def test_what_was_shown_is_sealed_with_the_question() -> None:
-    """The digest covers tool and arguments: whoever approved one amount did not approve another (C25)."""
+    """The digest covers tool and arguments: an approval of one amount does not approve another (C25)."""
     digests = set()
     for call in (asked("refund", cents=100), asked("refund", cents=10), asked("peek", order="100")):
         wait = only(act(Story.begun(replied(call))))
@@ -74,7 +77,7 @@ def test_an_approved_call_is_made(answer: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "message"),
     [
         (False, "A person refused this call."),
         ({"approve": False}, "A person refused this call."),
@@ -87,8 +90,8 @@ def test_an_approved_call_is_made(answer: object) -> None:
         ({}, "A person refused this call."),
     ],
 )
-def test_whatever_is_not_a_plain_yes_refuses(answer: object, told: str) -> None:
-    """The call is not made, and the model is told, with the reason if there is one."""
+def test_whatever_is_not_a_plain_yes_refuses(answer: object, message: str) -> None:
+    """The call is not made, and its result says so, with the reason if there is one."""
     story = Story.begun(replied(asked("refund")))
     wait = only(act(story))
     story.tell(wait, answered(wait, answer))
@@ -98,7 +101,7 @@ def test_whatever_is_not_a_plain_yes_refuses(answer: object, told: str) -> None:
     assert isinstance(result, ToolReturned)
     assert (result.outcome, result.resolved_by) == ("refused", "ann")
     assert result.failure is not None
-    assert result.failure.message == told
+    assert result.failure.message == message
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -150,7 +153,7 @@ def test_a_once_call_that_was_left_in_the_middle_is_in_doubt() -> None:
     story, wait = in_doubt()
 
     assert (wait.kind, wait.tool) == ("in_doubt", "pay")
-    assert act(story) == Park(ParkReason.IN_DOUBT)
+    assert act(story) == Park(RunOutcome.of_park(ParkReason.IN_DOUBT))
 
 
 def test_a_once_call_is_not_in_doubt_under_the_lease_that_intended_it() -> None:
@@ -159,7 +162,7 @@ def test_a_once_call_is_not_in_doubt_under_the_lease_that_intended_it() -> None:
 
 
 def test_a_doubt_that_is_settled_as_happened_gives_the_call_its_result() -> None:
-    """The tool is not called; whoever settled it is named."""
+    """The tool is not called; the person who settled it is named."""
     story, wait = in_doubt()
 
     result = only(act(story.tell(answered(wait, {"outcome": "happened", "result": {"paid": 1}}))))
@@ -207,7 +210,7 @@ def test_a_deploy_does_not_settle_a_doubt(agent: ChatAgent) -> None:
 
 
 def test_a_call_that_did_not_happen_and_cannot_be_made_any_more_is_an_error() -> None:
-    """The doubt is settled, and the tool is gone: the model is told so."""
+    """The doubt is settled, and the tool is gone: the result says so."""
     story, wait = in_doubt()
     story.tell(answered(wait, {"outcome": "did_not_happen"}))
 
@@ -219,7 +222,7 @@ def test_a_retry_does_not_wait_for_the_doubt_of_its_neighbour() -> None:
     story, _ = in_doubt(asked("pay", "c1"), asked("look", "c2"))
     failed = StepFailed(step_key=StepKey("tool-1-1"), attempt=1, failure=FAILURE, retry_at_us=LATER_US + 5)
 
-    assert act(story.tell(failed)) == Park(ParkReason.BACKOFF, LATER_US + 5)
+    assert act(story.tell(failed)) == Park(RunOutcome.of_park(ParkReason.BACKOFF, LATER_US + 5))
     assert isinstance(act(story, now_us=LATER_US + 5), Perform)
 
 

@@ -113,7 +113,7 @@ def test_a_registry_is_loaded_by_reference(tmp_path: Path, monkeypatch: pytest.M
 def test_each_failure_to_load_has_its_sentence(
     reference: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever set THREADMARK_AGENTS is told what to change."""
+    """The error says what to change in THREADMARK_AGENTS."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "registry_of_faults.py").write_text(MODULE)
     (tmp_path / "registry_that_imports.py").write_text("import not_installed_at_all\n")

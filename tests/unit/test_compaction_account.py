@@ -100,7 +100,7 @@ async def test_nothing_that_binds_is_lost_in_ten_rounds() -> None:
     assert sizes[-1] <= 2 * max(sizes[:5])
 
 
-async def test_survival_is_told_for_each_unit() -> None:
+async def test_survival_is_reported_for_each_unit() -> None:
     """A unit says which compactions of its range it survived, and which one lost it."""
     thread = Thread([*talk(6, 1, planted=PLANTED[:2]), human(100, "the code is 4711-ZZ"), ai(101, "noted")])
     for start in (200, 300, 400):
@@ -112,7 +112,7 @@ async def test_survival_is_told_for_each_unit() -> None:
     assert lost
 
 
-async def test_counts_that_the_model_is_told_come_from_the_ledger() -> None:
+async def test_counts_that_the_model_sees_come_from_the_ledger() -> None:
     """Whatever a summary claims of itself, the frame says what the account says."""
     thread = Thread(talk(20, 2, planted=PLANTED[:3]))
     proposal = await thread.compact()

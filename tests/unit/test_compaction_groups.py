@@ -77,7 +77,7 @@ def test_every_cut_leaves_a_batch_whole(cut: int) -> None:
     assert kept | {entry.seq for entry in entries[:start]} == set(range(1, 12))
 
 
-def test_results_are_told_in_the_order_of_the_calls() -> None:
+def test_results_are_rendered_in_the_order_of_the_calls() -> None:
     """Whichever came back first: the transcript is the same."""
     entries = [human(1, "go"), ai(2, "", "a", "b"), tool(3, "second", "b"), tool(4, "first", "a")]
     assert [part.content for part in render(first_view("v"), entries, {}).parts][2:] == ["first", "second"]
@@ -110,7 +110,7 @@ def test_an_open_wait_in_the_middle_stays() -> None:
     assert {1, 3, 29, 30} <= set(plan.covered)
 
 
-def test_a_second_result_of_the_same_call_is_told_as_reference() -> None:
+def test_a_second_result_of_the_same_call_becomes_reference() -> None:
     """An interim result and the final one share an id: the first answers, the second is not lost."""
     entries = [human(1, "go"), ai(2, "", "a"), tool(3, "started", "a"), ai(4, "it runs"), tool(5, "finished", "a")]
     parts = render(first_view("v"), entries, {}).parts

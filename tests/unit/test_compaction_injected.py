@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.bad_summarisers import Recorder
 from tests.support.compaction_threads import Thread, ai, human, talk, tool
-from tests.support.injected_texts import INJECTED
+from tests.support.tool_injections import INJECTED
 from threadmark.compaction.input.source import SourceEntry, Trust
 from threadmark.compaction.policy.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
@@ -16,7 +16,7 @@ TOGETHER, ROUND_COUNT = 20, 5
 _TURNS_ROUND = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
-def told_by_tools(texts: tuple[str, ...]) -> list[SourceEntry]:
+def tool_results(texts: tuple[str, ...]) -> list[SourceEntry]:
     """A thread in which a page, read by a tool, says each of the texts."""
     entries = [human(1, "hello")]
     for number, text in enumerate(texts):
@@ -30,8 +30,8 @@ def told_by_tools(texts: tuple[str, ...]) -> list[SourceEntry]:
 async def test_injected_texts_stay_what_a_page_said(first: int, model: type[Recorder] | None) -> None:
     """None ends or opens a frame, becomes a rule, a memory or a pin, or gains trust, however often it is repeated."""
     texts = INJECTED[first : first + TOGETHER]
-    entries = told_by_tools(texts)
-    told = {entry.seq for entry in entries if entry.trusted is Trust.WEB}
+    entries = tool_results(texts)
+    injected_seqs = {entry.seq for entry in entries if entry.trusted is Trust.WEB}
     thread = Thread(entries, Policy(keep_last_turns=1, min_gain=0.0, summary_tokens=600))
     compacted = 0
     for number in range(ROUND_COUNT):
@@ -39,13 +39,15 @@ async def test_injected_texts_stay_what_a_page_said(first: int, model: type[Reco
         if proposal is not None:
             assert isinstance(proposal, Proposal)
             compacted += 1
-            assert not any(source.seq in told for row in proposal.ledger.rows if row.critical for source in row.sources)
+            assert not any(
+                source.seq in injected_seqs for row in proposal.ledger.rows if row.critical for source in row.sources
+            )
             assert not any(text[:12] in promotion.text for promotion in proposal.promotions for text in texts)
         thread.entries = [*thread.entries, *talk(4, number, start=thread.entries[-1].seq + 1)]
     assert compacted == ROUND_COUNT
 
     assert not any(isinstance(item, Pin) for item in thread.view.items)
-    covering = [each for each in thread.segments.values() if told & set(each.covered)]
+    covering = [each for each in thread.segments.values() if injected_seqs & set(each.covered)]
     assert {each.trust for each in covering} == {Trust.WEB}
     summaries = [
         part for part in render(thread.view, thread.entries, thread.segments).parts if part.kind is PartRole.SUMMARY

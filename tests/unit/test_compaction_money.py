@@ -41,7 +41,7 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 
 @given(st.integers(0, 10**18))
 def test_a_sum_is_spelled_exactly(picos: int) -> None:
-    """Every pico is told, and nothing else."""
+    """Every pico is counted, and nothing else."""
     whole, _, decimals = spell_money(picos).partition(".")
 
     assert int(whole) * 10**12 + int(decimals.ljust(12, "0")) == picos

@@ -111,7 +111,7 @@ async def test_tools_promote_nothing() -> None:
 
 
 async def test_the_same_statement_has_the_same_promotion() -> None:
-    """However often it is promoted from one thread, memory is told one thing."""
+    """However often it is promoted from one thread, memory gets one statement."""
     _, one = await compacted(PLANTED, summary_tokens=0, appendix_tokens=0)
     _, two = await compacted(PLANTED, summary_tokens=0, appendix_tokens=0)
     assert [each.promotion_id for each in one.promotions] == [each.promotion_id for each in two.promotions]

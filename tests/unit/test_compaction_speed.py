@@ -8,7 +8,7 @@ import pytest
 from tests.support.compaction_threads import fuzzed_history
 from threadmark.compaction.atoms import extract_atoms, extract_atoms_of
 from threadmark.compaction.atoms.language import guess_language
-from threadmark.compaction.clauses import leads
+from threadmark.compaction.clauses import clause_extraction
 from threadmark.compaction.clauses.clause_extraction import lowered
 from threadmark.compaction.clauses.cues import CJK_CUE, CJK_CUES, CUE, CUES
 from threadmark.compaction.clauses.forms import ENDINGS
@@ -34,11 +34,11 @@ def texts() -> list[str]:
 
 def test_cues_are_those_of_the_whole_pattern(texts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Looking for the few cues whose words are in a text finds what the pattern of all cues finds."""
-    monkeypatch.setattr(leads, "_CUES_MAX", 10_000)
+    monkeypatch.setattr(clause_extraction, "_CUES_MAX", 10_000)
     for small in map(lowered, texts):
         slow = [(match.start(), CUES[match[0]]) for match in CUE.finditer(small)]
         slow.extend((match.start(), CJK_CUES[match[0]]) for match in CJK_CUE.finditer(small))
-        assert leads.cues_by_place(small) == sorted(slow), small
+        assert clause_extraction.cues_by_place(small) == sorted(slow), small
 
 
 def test_a_form_is_found_in_no_text_without_its_hints(texts: list[str]) -> None:

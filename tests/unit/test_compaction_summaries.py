@@ -85,7 +85,7 @@ async def test_a_usable_summary_is_taken(strategy: str) -> None:
 
 
 async def test_a_stricter_prompt_may_save_a_draft() -> None:
-    """The ladder's second rung: a model that chats at first and obeys when told why it was refused."""
+    """The ladder's second rung: a model that chats at first and obeys after it sees why it was refused."""
 
     class Learner(Recorder):
         async def summarise(self, prompt):  # type: ignore[no-untyped-def]

@@ -23,13 +23,13 @@ async def test_a_check_refuses_what_cannot_be_rendered_and_nothing_else(seed: in
     await thread.compact()
     seen = set()
     for view in broken_views(thread):
-        told = []
+        errors = []
         for work in (render, check_view):
             try:
                 work(view, thread.entries, thread.segments)
-                told.append("")
+                errors.append("")
             except ViewBroken as error:
-                told.append(str(error))
-        assert told[0] == told[1]
-        seen.add(bool(told[0]))
+                errors.append(str(error))
+        assert errors[0] == errors[1]
+        seen.add(bool(errors[0]))
     assert seen == {True, False}

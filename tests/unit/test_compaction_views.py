@@ -285,6 +285,6 @@ def test_a_policy_that_nobody_could_obey_is_refused(bad: dict[str, int]) -> None
 
 
 def test_an_unknown_field_of_a_policy_is_refused() -> None:
-    """A field that is not honoured is refused, never ignored."""
+    """A field that is not supported is refused, never ignored."""
     with pytest.raises(msgspec.ValidationError):
         msgspec.json.decode(b'{"keep_last_turn": 3}', type=Policy)

@@ -9,9 +9,9 @@ from sqlalchemy.exc import OperationalError
 
 from threadmark.app.requests.errors import problem_of
 from threadmark.db import Condition, condition_of
+from threadmark.db.outage import away, is_outage, is_passing
 from threadmark.memory import Unavailable
 from threadmark.state import DatabaseAway
-from threadmark.state.outage import away, is_outage, is_passing
 
 BY_SQLSTATE: dict[str, Condition | None] = {
     "08006": Condition.AWAY,
@@ -77,7 +77,7 @@ def of_sqlite(code: int) -> sqlite3.Error:
 
 
 @pytest.mark.parametrize(("state", "expected"), BY_SQLSTATE.items())
-def test_postgresql_is_told_by_its_sqlstate(state: str, expected: Condition | None) -> None:
+def test_postgresql_is_recognised_by_its_sqlstate(state: str, expected: Condition | None) -> None:
     """The code decides, whatever class of exception brings it."""
     error = psycopg.OperationalError("words that mean nothing")
     error.sqlstate = state
@@ -94,13 +94,13 @@ def test_a_class_of_the_driver_has_its_code() -> None:
 
 
 @pytest.mark.parametrize(("code", "expected"), BY_SQLITE_CODE.items())
-def test_sqlite_is_told_by_its_result_code(code: int, expected: Condition | None) -> None:
+def test_sqlite_is_recognised_by_its_result_code(code: int, expected: Condition | None) -> None:
     """The extended code first, then the primary one."""
     assert condition_of(of_sqlite(code)) is condition_of(wrapped(of_sqlite(code))) is expected
 
 
 @pytest.mark.parametrize(("words", "expected"), BY_WORDS.items())
-def test_a_refused_connection_is_told_by_what_the_server_said(words: str, expected: Condition) -> None:
+def test_a_refused_connection_is_recognised_by_the_servers_message(words: str, expected: Condition) -> None:
     """The driver has no code for it; what is not known means away."""
     assert condition_of(psycopg.OperationalError(words)) is expected
 

@@ -72,7 +72,7 @@ def test_a_heartbeat_is_no_event() -> None:
     ],
 )
 def test_a_field_with_a_line_end_is_not_sent(name: str, data: bytes, event_id: str | None) -> None:
-    """Whoever builds such a frame has a defect, which must not reach a reader."""
+    """Such a frame is a defect of its caller, which must not reach a reader."""
     with pytest.raises(ValueError, match="line end"):
         frame(name, data, event_id)
 
@@ -84,14 +84,14 @@ def test_a_place_is_its_id() -> None:
 
 @pytest.mark.parametrize("text", ["-1", "0"])
 def test_two_ids_mean_everything(text: str) -> None:
-    """What clients of the dialect send to hear a run from its start."""
+    """What clients of the dialect send to stream a run from its start."""
     assert read_place([text]) == START
     assert Place(0, 0) > START
 
 
 @pytest.mark.parametrize("values", [[], [""]])
 def test_no_id_is_no_place(values: list[str]) -> None:
-    """Without one a reader hears what comes."""
+    """Without one a reader receives what comes."""
     assert read_place(values) is None
 
 

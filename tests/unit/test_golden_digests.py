@@ -31,7 +31,7 @@ from threadmark.memory.model.assertion import Cardinality, Draft
 from threadmark.memory.model.provenance import Origin, quote_hash
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.write.preparation import prepare
-from threadmark.state.append.chain import GENESIS, link, payload_digest
+from threadmark.state.entries.chain import GENESIS, link, payload_digest
 from threadmark.state.entries.ids import ExecutionId, StepKey, idempotency_key_of, wait_id_of
 from threadmark.state.entries.position import checkpoint_id_of
 from threadmark.workers.agents.agent import assistant_id_of
@@ -227,7 +227,7 @@ def test_the_digests_of_views() -> None:
 
 
 def test_the_fingerprint_of_an_order_to_compact() -> None:
-    """By it a repeated key is told from a key of another order; a cap in money that is not there is not in it."""
+    """It distinguishes a repeated key from a key of another order; an absent cap in money is not in it."""
     rules = Rules(
         critical_atoms=frozenset({"moment", "amount"}),
         critical_clauses=frozenset(),

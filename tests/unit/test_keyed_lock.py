@@ -15,11 +15,11 @@ async def settle() -> None:
 
 async def test_one_key_passes_one_at_a_time_and_in_order() -> None:
     """Others pass beside it."""
-    thread_locks, told, gates = KeyedLock(), list[str](), [asyncio.Event() for _ in range(3)]
+    thread_locks, entered, gates = KeyedLock(), list[str](), [asyncio.Event() for _ in range(3)]
 
     async def say(key: str | None, name: str, gate: asyncio.Event | None = None) -> None:
         async with thread_locks.one_at_a_time(key):
-            told.append(name)
+            entered.append(name)
             if gate is not None:
                 await gate.wait()
 
@@ -27,12 +27,12 @@ async def test_one_key_passes_one_at_a_time_and_in_order() -> None:
     await settle()
     await say("cold", "cold")
     await say(None, "on a thread of its own")
-    assert told == ["hot 0", "cold", "on a thread of its own"]
+    assert entered == ["hot 0", "cold", "on a thread of its own"]
 
     for gate in gates:
         gate.set()
     await asyncio.gather(*crowd)
-    assert told[3:] == ["hot 1", "hot 2"]
+    assert entered[3:] == ["hot 1", "hot 2"]
     assert len(thread_locks) == 0
 
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from tests.support.accounting import FULL, LEFT_OUT, MASKED, accounted, row_of
 from tests.support.compaction_threads import ai, human, message
+from tests.support.ledgers import FULL, LEFT_OUT, MASKED, accounted, row_of
 from threadmark.compaction.input.analysis import Analyses, analyse_text
 from threadmark.compaction.input.source import Role
 from threadmark.compaction.ledger import (
@@ -49,8 +49,8 @@ def test_a_unit_goes_on_with_its_history() -> None:
     }
     ledger = accounted(entries, "$900", history=history)
 
-    told = {text: (row_of(ledger, text).survived, row_of(ledger, text).lost_at) for text in keys}
-    assert told == {"$900": (("c1", "c2"), None), "5 EUR": ((), "c1"), "15%": ((), "c2")}
+    fates = {text: (row_of(ledger, text).survived, row_of(ledger, text).lost_at) for text in keys}
+    assert fates == {"$900": (("c1", "c2"), None), "5 EUR": ((), "c1"), "15%": ((), "c2")}
     fresh = row_of(accounted(entries, "15%"), "15%")
     assert (fresh.survived, fresh.lost_at) == (("c2",), None)
 

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from tests.support.accounting import FULL, LEFT_OUT, MASKED, accounted, fates, row_of
 from tests.support.compaction_threads import ai, human, message, tool
+from tests.support.ledgers import FULL, LEFT_OUT, MASKED, accounted, fates, row_of
 from threadmark.compaction.input.source import Part, PartKind, Role
 from threadmark.compaction.ledger import (
     Reason,
@@ -60,10 +60,10 @@ def test_a_value_is_kept_merged_or_gone() -> None:
         ("We must ship the blue crates to Oslo.", "The weather was fine.", Status.DROPPED, False),
     ],
 )
-def test_a_clause_is_told_in_its_words_in_others_or_otherwise(
+def test_a_clause_is_quoted_reworded_changed_or_dropped(
     clause: str, summary: str, status: Status, flipped: bool
 ) -> None:
-    """Where it is told, its place is in the row; only what was dropped has a reason."""
+    """Where it is quoted, its place is in the row; only what was dropped has a reason."""
     row = row_of(accounted([human(1, f"Hello there. {clause}")], summary), clause, UnitKind.CLAUSE)
 
     assert (row.status, row.flipped) == (status, flipped)
@@ -82,7 +82,7 @@ def test_a_clause_has_the_values_that_are_inside_of_it() -> None:
     assert row_of(accounted([both], summary), clause, UnitKind.CLAUSE).status is Status.KEPT_NORMALISED
 
 
-def test_a_message_is_whole_told_in_part_a_double_or_gone() -> None:
+def test_a_message_is_whole_partial_a_duplicate_or_gone() -> None:
     """Whole only in what lasts; of two with the same words one is the double; erased and unreadable ones are so."""
     image = Part(kind=PartKind.MEDIA, media_type="image/png", digest="ab", size=9)
     secret = Part(kind=PartKind.OPAQUE, digest="cd", size=7)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from tests.support.accounting import accounted, row_of
 from tests.support.compaction_threads import ai, human, message, tool
+from tests.support.ledgers import accounted, row_of
 from threadmark.compaction.input.analysis import Analyses, analyse_text
 from threadmark.compaction.input.source import Call, Part, PartKind, Role, SourceEntry, Trust
 from threadmark.compaction.ledger import Passage, Reason, Row, RowKey, Source, Status, UnitKind
@@ -61,7 +61,7 @@ def test_a_clause_says_whether_it_denies() -> None:
 
 
 def test_what_a_marked_entry_says_is_marked() -> None:
-    """Whoever else says it; what it does not say is not."""
+    """Whichever other message says it; what it does not say is not."""
     units = units_of(human(1, "It is $900 or 15%."), human(2, "It is $900.", critical=True))
 
     marked = {text: unit.marked for (_, text), unit in units.items()}
@@ -76,8 +76,8 @@ def test_messages_and_parts_are_units_of_their_own() -> None:
     asked = msgspec.structs.replace(ai(3, ""), calls=(Call(call_id="c", name="f", arguments='{"price": "$900"}'),))
     units = collect_units([shown, tool(2, "It is so.", "c"), asked], Analyses())
 
-    told = {key: (unit.text, unit.sources[0], unit.part_kind) for key, unit in units.items()}
-    assert told == {
+    found = {key: (unit.text, unit.sources[0], unit.part_kind) for key, unit in units.items()}
+    assert found == {
         (UnitKind.MESSAGE, "human", "1.2"): ("Look.", Source(1, 2, 0, 0, 5), None),
         (UnitKind.PART, "media", "1.2.1"): ("image/png 9 bytes ab", Source(1, 2, 1, 0, 0), PartKind.MEDIA),
         (UnitKind.PART, "opaque", "1.2.2"): ("7 bytes cd", Source(1, 2, 2, 0, 0), PartKind.OPAQUE),

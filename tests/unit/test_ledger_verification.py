@@ -151,7 +151,7 @@ def test_the_ledgers_of_a_thread_are_chained(store: Store) -> None:
 
 
 def test_a_thread_names_its_last_ledger(store: Store) -> None:
-    """Another one there is damage of the last; where that is damaged already, the first difference is told."""
+    """Another one there is damage of the last; where that is damaged already, the first difference is reported."""
     assert damages() == []
     store.commit(covered=(1,))
     store.commit(covered=(2,))

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from tests.support.hostile_notes import INJECTIONS
 from tests.support.memory_house import NOW
+from tests.support.memory_injections import INJECTIONS
 from threadmark.memory import Answer, Assertion, Trust, block
 from threadmark.memory.recall.block import BLOCK_BEGIN, BLOCK_END
 

@@ -76,7 +76,7 @@ def test_what_is_no_date_opens_no_window(text: str) -> None:
 
 
 def test_questions_about_time() -> None:
-    """They are told from others, and texts that say when from those that do not."""
+    """They are distinguished from others, and texts that say when from those that do not."""
     assert asks_for_time("When did she leave?")
     assert asks_for_time("What year was it?")
     assert not asks_for_time("What did she buy when she left?")

@@ -66,21 +66,21 @@ async def test_statuses_that_say_never(status: int) -> None:
         await reply_to(error_body("No", "bad"), status=status)
 
 
-async def test_the_reason_of_a_refusal_is_told_without_secrets() -> None:
-    """What is wrong with the request is told; keys that a server repeats are not, in message or traceback."""
+async def test_the_reason_of_a_refusal_contains_no_secrets() -> None:
+    """It says what is wrong with the request, without the keys that a server repeats, in message and traceback."""
     too_long = error_body("Key sk-secret-0123456789 or sk-sec**99: too long" + "x" * 999, "long")
     bad_key = error_body("Incorrect API key: sk-sec**6789", "invalid_api_key")
-    with pytest.raises(ModelRefused) as told:
+    with pytest.raises(ModelRefused) as explained:
         await reply_to(too_long, status=400)
-    with pytest.raises(ModelRefused) as untold:
+    with pytest.raises(ModelRefused) as unexplained:
         await reply_to(bad_key, status=401)
 
-    assert str(told.value).startswith(
+    assert str(explained.value).startswith(
         "the model's server refused the request with 400 (long): Key [hidden] or [hidden]: too long"
     )
-    assert len(str(told.value)) < 400
-    assert str(untold.value) == "the model's server refused the request with 401 (invalid_api_key)"
-    for error in (told.value, untold.value):
+    assert len(str(explained.value)) < 400
+    assert str(unexplained.value) == "the model's server refused the request with 401 (invalid_api_key)"
+    for error in (explained.value, unexplained.value):
         assert "sk-sec" not in "".join(traceback.format_exception(error))
 
 

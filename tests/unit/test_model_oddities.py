@@ -137,7 +137,7 @@ async def test_a_wrong_type_anywhere_is_mended_or_refused(place: tuple[str | int
     await model.close()
 
 
-async def test_calls_under_one_index_are_told_apart() -> None:
+async def test_calls_under_one_index_are_kept_apart() -> None:
     """Servers that send whole calls give them all the index 0, or none."""
     reply, _ = await reply_to(
         calls(call(0, "a", "f", '{"n":1}'), call(0, "b", "g", '{"n":2}'), call(None, "c", "h", '{"n":3}'))
@@ -168,7 +168,7 @@ async def test_an_id_repeated_in_each_delta_is_one_call() -> None:
     ],
 )
 async def test_arguments_that_cannot_be_used_are_marked(arguments: str, reason: str) -> None:
-    """The call stays in the reply, with a reason in place of arguments: the model is told, the run goes on."""
+    """The call stays in the reply, with a reason in place of arguments: the model sees it, the run goes on."""
     reply, _ = await reply_to(calls(call(0, "a", "f", arguments), call(1, "b")))
 
     assert reply.tool_calls == (ToolCall("a", "f", {}), ToolCall("b", "f", {}))
@@ -217,7 +217,7 @@ async def test_cached_and_hidden_tokens_count_once(usage: dict[str, Any]) -> Non
     assert reply.usage == Usage(input_tokens=5, output_tokens=7)
 
 
-async def test_a_usage_that_is_told_with_every_chunk_is_not_added_up() -> None:
+async def test_a_usage_that_comes_with_every_chunk_is_not_added_up() -> None:
     """Some servers tell the totals so far each time: the last ones are the reply's (G20)."""
     so_far = [{"prompt_tokens": 5, "completion_tokens": count, "total_tokens": 5 + count} for count in (1, 3, 7)]
     reply, _ = await reply_to(

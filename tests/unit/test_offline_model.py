@@ -30,7 +30,7 @@ async def test_a_reply_streams_word_by_word() -> None:
 
     reply = await model.reply(a_request(Message("1", "human", "héllo 😀 you")), deltas.append)
 
-    assert reply.text == "You said: héllo 😀 you\n(1 messages in view)"
+    assert reply.text == "You said: héllo 😀 you\n(1 message in view)"
     assert deltas[:5] == ["You ", "said: ", "héllo ", "😀 ", "you\n"]
     assert reply.cuts == tuple(len(each) for each in deltas)
     assert (reply.model, reply.finish_reason) == (OFFLINE_MODEL, "stop")

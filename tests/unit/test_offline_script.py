@@ -124,7 +124,7 @@ def test_parts_of_a_message_are_joined() -> None:
 
 def test_a_request_without_a_user_message_is_answered() -> None:
     """There is nothing to repeat."""
-    assert ask({"role": "assistant", "content": "b"}).text == "You said: \n(1 messages in view)"
+    assert ask({"role": "assistant", "content": "b"}).text == "You said: \n(1 message in view)"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ async def test_a_compaction_takes_its_summary() -> None:
 
 
 @pytest.mark.parametrize("kind", FAULT_KINDS)
-async def test_it_fails_as_it_is_told_to(kind: str) -> None:
+async def test_it_fails_as_ordered(kind: str) -> None:
     """Each fault is refused on both rungs of the model, and the summary is made of excerpts."""
     made = await a_thread(f"summary-fault: {kind} ").compact(Offline())
 

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
+from threadmark.db.execution.pools import Pool, act_for, check_wanted, interrupted_by
 from threadmark.state import TookTooLong
-from threadmark.state.pools import Pool, act_for, check_wanted, interrupted_by
 
 LONG_S = 20.0
 

@@ -1,9 +1,9 @@
-"""Live events in Redis are decoded strictly: whoever can write there can write anything."""
+"""Live events in Redis are decoded strictly: a client that can write there can write anything."""
 
 import msgspec
 import pytest
 
-from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.feeds.feed import Flash
 from threadmark.workers.redis.redis_events import (
     RunNotice,
     decode_flash,

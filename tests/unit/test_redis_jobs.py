@@ -1,4 +1,4 @@
-"""What is written to Redis and read from it: jobs are JSON, keys carry the tenant, an outage is told once."""
+"""What is written to Redis and read from it: jobs are JSON, keys carry the tenant, an outage is logged once."""
 
 import logging
 import pickle
@@ -74,7 +74,7 @@ def test_there_is_no_key_for_everybody(tenant_id: str, run_id: str) -> None:
         flashes_key(tenant_id, run_id)
 
 
-def test_an_outage_is_told_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog: pytest.LogCaptureFixture) -> None:
     """A thousand failures are two lines of the log, and a thousand in the metric."""
     outage = Outage("doorbell")
 

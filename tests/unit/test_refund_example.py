@@ -11,7 +11,8 @@ import pytest
 from threadmark.examples.refund.effects import EFFECTS_FILE
 from threadmark.examples.registry import registry
 from threadmark.workers.agents.agent import ChatAgent, assistant_id_of
-from threadmark.workers.agents.tools import DID_NOT_HAPPEN, BadArguments, Effect, Tool, ToolContext
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import DID_NOT_HAPPEN, BadArguments, Effect, Tool
 
 
 @pytest.fixture

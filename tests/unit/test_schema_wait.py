@@ -18,8 +18,8 @@ async def test_it_waits_and_says_each_reason_once(
     answers: list[list[str] | Exception] = [
         OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),
         OperationalError("SELECT 1", {}, psycopg.OperationalError("connection refused\nis it running?")),
-        ["state is at revision None, needed is v0001"],
-        ["state is at revision None, needed is v0001"],
+        ["state has no tables yet, needed is v0001"],
+        ["state has no tables yet, needed is v0001"],
         [],
     ]
 
@@ -35,5 +35,5 @@ async def test_it_waits_and_says_each_reason_once(
     assert answers == []
     first, second = caplog.messages
     assert first == "waiting for the state database: connection refused"
-    assert "revision None" in second
+    assert "no tables yet" in second
     assert "threadmark migrate" in second

@@ -1,4 +1,4 @@
-"""Which processes move runs: the one that serves the API, unless others were told to."""
+"""Which processes move runs: the one that serves the API, unless others are configured to."""
 
 import pytest
 

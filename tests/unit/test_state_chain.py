@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from threadmark.state.append.chain import GENESIS, link, payload_digest
+from threadmark.state.entries.chain import GENESIS, link, payload_digest
 
 THREAD = "thread-1"
 

@@ -97,7 +97,7 @@ def test_results_of_parallel_calls_join_in_the_order_of_the_calls() -> None:
         ("abc\x00def", "abc\x00def"),
     ],
 )
-def test_a_result_is_told_to_the_model_as_text(value: object, content: str) -> None:
+def test_a_result_reaches_the_model_as_text(value: object, content: str) -> None:
     """Text stays text; anything else is JSON, with its exact code points and the keys that it has."""
     state = Story.begun(replied(asked()), returned("tool-1-0", value)).state
 
@@ -105,12 +105,12 @@ def test_a_result_is_told_to_the_model_as_text(value: object, content: str) -> N
 
 
 @pytest.mark.parametrize("outcome", ["error", "cancelled", "unknown", "refused"])
-def test_a_call_that_came_to_nothing_is_told_to_the_model_as_an_error(outcome: str) -> None:
+def test_a_call_without_a_result_reaches_the_model_as_an_error(outcome: str) -> None:
     """The failure's sentence is what the model reads; without one, the outcome's name."""
-    told = Story.begun(replied(asked()), returned("tool-1-0", None, outcome=outcome, failure=FAILURE)).state
+    state = Story.begun(replied(asked()), returned("tool-1-0", None, outcome=outcome, failure=FAILURE)).state
     bare = Story.begun(replied(asked()), returned("tool-1-0", None, outcome=outcome)).state
 
-    assert (told.messages[-1].content, told.messages[-1].status) == ("it broke", "error")
+    assert (state.messages[-1].content, state.messages[-1].status) == ("it broke", "error")
     assert bare.messages[-1].content == outcome
 
 
@@ -237,7 +237,7 @@ def test_tokens_of_recorded_replies_are_saved_by_each_later_turn() -> None:
 
 
 def test_what_a_run_uses_is_counted_from_its_own_start() -> None:
-    """Budgets are those of a run; what the execution paid over all its runs is told beside them."""
+    """Budgets are those of a run; what the execution paid over all its runs is kept beside them."""
     story = Story.begun(replied(usage=Usage(100, 10)))
     story.run = 2
 

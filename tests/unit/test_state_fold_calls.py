@@ -68,7 +68,7 @@ def test_a_failed_keyed_call_keeps_its_intent() -> None:
 
 
 def test_attempts_count_failures_and_interrupted_turns() -> None:
-    """A tool is told the ordinal of its attempt: failures before it, and turns that ended in the middle of it."""
+    """A tool receives the ordinal of its attempt: failures before it, and turns that ended in the middle of it."""
     story = Story.begun(replied(asked()))
     attempts = [story.call().attempt(1)]
     story.tell(failed())

@@ -6,8 +6,8 @@ from threadmark.state import Entry, Failure, Recalled, StateUpdated, StepFailed,
 FAILURE = Failure("Broken", "it broke")
 
 
-def told(story: Story) -> list[Entry]:
-    """The entries of a story, to be told again."""
+def entries_of(story: Story) -> list[Entry]:
+    """The entries of a story, for another story."""
     return [each.entry for each in story.entries]
 
 
@@ -20,9 +20,9 @@ def test_what_memory_answered_belongs_to_the_message_it_was_asked_for() -> None:
     assert (story.state.execution.recall_count, story.state.execution.ready_turn) == (1, 1)
     assert Story.begun().next_turn(answer).state.execution.model_attempt == 1  # type: ignore[union-attr]
 
-    assert Story(*told(story), StateUpdated(messages=(human("more", "human-2"),))).state.recalled_now is None
-    assert Story(*told(story), StateUpdated(messages=(human("else"),))).state.recalled is None
-    assert Story(*told(story), StateUpdated(removed=("human-1",))).state.recalled_now is None
+    assert Story(*entries_of(story), StateUpdated(messages=(human("more", "human-2"),))).state.recalled_now is None
+    assert Story(*entries_of(story), StateUpdated(messages=(human("else"),))).state.recalled is None
+    assert Story(*entries_of(story), StateUpdated(removed=("human-1",))).state.recalled_now is None
     assert Story(answer).state.recalled == answer
 
 

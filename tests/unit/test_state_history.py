@@ -29,9 +29,9 @@ def forked() -> tuple[Story, dict[int, Leave]]:
 
 def test_a_position_follows_the_input_and_each_node() -> None:
     """One after the input, one after the reply, one after the last of its results."""
-    told = read_history(Story.begun(replied(asked()), returned("tool-1-0"), replied(ordinal=2)).entries, NO_LEAVES)
+    history = read_history(Story.begun(replied(asked()), returned("tool-1-0"), replied(ordinal=2)).entries, NO_LEAVES)
 
-    assert [(each.source, each.step, each.next) for each in told.positions.values()] == [
+    assert [(each.source, each.step, each.next) for each in history.positions.values()] == [
         ("input", -1, "model"),
         ("loop", 0, "tools"),
         ("loop", 1, "model"),
@@ -39,18 +39,18 @@ def test_a_position_follows_the_input_and_each_node() -> None:
     ]
 
 
-def test_both_branches_are_told_and_the_tree_is_in_the_parents() -> None:
+def test_both_branches_are_listed_and_the_tree_is_in_the_parents() -> None:
     """A fork leaves the old branch in the history."""
     story, leaves = forked()
-    told = read_history(story.entries, leaves)
+    history = read_history(story.entries, leaves)
 
-    parents = {seq: each.parent.seq if each.parent else None for seq, each in told.positions.items()}
+    parents = {seq: each.parent.seq if each.parent else None for seq, each in history.positions.items()}
     assert parents == {1: None, 3: 1, 4: 1, 6: 4}
-    assert [each.branch for each in told.positions.values()] == [0, 0, 1, 1]
+    assert [each.branch for each in history.positions.values()] == [0, 0, 1, 1]
 
 
 def test_each_branch_has_its_own_transcript() -> None:
-    """What was said on one branch is not heard on the other."""
+    """What was said on one branch does not appear on the other."""
     story, leaves = forked()
     said = transcripts(story.entries, leaves, {1, 3, 6})
 
@@ -70,10 +70,10 @@ def test_a_run_that_was_rolled_back_has_no_positions() -> None:
     story.branch = 1
     story.tell(RolledBack(run_id=RunId("run-2")))
 
-    told = read_history(story.entries, {1: Leave(parent=0, fork_seq=3)})
+    history = read_history(story.entries, {1: Leave(parent=0, fork_seq=3)})
 
-    assert list(told.positions) == [1, 3]
-    assert {told.origin_of(each) for each in told.positions.values()} == {told.origins[1]}
+    assert list(history.positions) == [1, 3]
+    assert {history.origin_of(each) for each in history.positions.values()} == {history.origins[1]}
 
 
 def test_a_question_belongs_to_the_position_it_was_asked_at() -> None:
@@ -118,9 +118,9 @@ def test_a_position_says_which_run_made_it() -> None:
     story.tell(StateUpdated(messages=(human("note", "human-2"),)))
     story.run = 5
     story.tell(replied(ordinal=2))
-    told = read_history(story.entries, NO_LEAVES)
+    history = read_history(story.entries, NO_LEAVES)
 
-    origins = {seq: told.origin_of(each) for seq, each in told.positions.items()}
+    origins = {seq: history.origin_of(each) for seq, each in history.positions.items()}
     assert origins == {1: Origin(RUN, "chat"), 3: Origin(RUN, "chat"), 4: None, 5: None}
 
 
@@ -141,7 +141,7 @@ def test_transcripts_are_of_positions_alone() -> None:
 
 
 def test_several_branches_may_leave_at_one_place() -> None:
-    """Each begins with what was said until there, and what one says the others do not hear."""
+    """Each begins with what was said until there, and what is said on one does not appear on the others."""
     story = Story.begun(replied(text="first"))
     leaves = {branch: Leave(parent=0, fork_seq=seq) for branch, seq in ((1, 3), (2, 1), (3, 1), (4, 0))}
     for branch in leaves:

@@ -5,10 +5,21 @@ from typing import Any
 import pytest
 
 from tests.support.factories import NOW_US, Story, ai, asked, human, replied, returned, started, tool_result
-from tests.support.step_stories import FAILURE, LATER_US, MODEL, TOOL, failed, last, outcomes, question, settled, told
+from tests.support.step_journals import (
+    FAILURE,
+    LATER_US,
+    MODEL,
+    TOOL,
+    failed,
+    last,
+    outcomes,
+    question,
+    settled,
+    steps_in,
+)
 from threadmark.state import Recalled, RunSettled, StateUpdated, StepKey, ToolReturned, TurnStarted
 from threadmark.state.entries.lineage import ROOT, Leave, Stretch
-from threadmark.state.entries.steps import lineage_seeing
+from threadmark.state.fold.steps import lineage_seeing
 
 
 @pytest.mark.parametrize(
@@ -30,8 +41,8 @@ def test_what_is_open_at_the_end_of_a_run_is_under_way_no_more(
 
 @pytest.mark.parametrize("end", [settled(reason="steps"), settled(reason="tokens"), settled(paused_at="model")])
 def test_a_run_that_ends_before_its_next_step_has_not_begun_it(end: RunSettled) -> None:
-    """A budget, or a pause: the model call is not told at all, a tool call has no attempt; what failed is told."""
-    assert told(Story.begun().tell(end)).steps == []
+    """A budget, or a pause: the model call is not listed, a tool call has no attempt; what failed is listed."""
+    assert steps_in(Story.begun().tell(end)).steps == []
     tool = last(Story.begun(replied(asked())).tell(end))
     assert (tool.key, tool.status, outcomes(tool)) == (TOOL, "waiting", [])
     again = last(Story.begun(failed(MODEL)).tell(end))
@@ -58,7 +69,7 @@ def test_a_question_to_memory_is_a_step(status: Any, outcome: str) -> None:
     failure = None if status == "ok" else FAILURE
     key = StepKey("recall-1")
     recalled = Recalled(step_key=key, message_id="human-1", question={}, status=status, failure=failure)
-    recall, model = told(Story.begun(recalled)).steps
+    recall, model = steps_in(Story.begun(recalled)).steps
 
     assert (recall.key, recall.kind, recall.name, recall.effect) == (key, "recall", "memory", "pure")
     assert (recall.outcome, recall.failure, recall.seq, recall.finished_at_us) == (outcome, failure, 3, NOW_US + 3_000)
@@ -70,10 +81,10 @@ def test_a_question_to_memory_is_a_step(status: Any, outcome: str) -> None:
     assert model.attempts[1].started_at_us == NOW_US + 3_000
 
 
-def test_a_question_to_memory_that_a_dead_worker_put_is_told_with_it() -> None:
+def test_a_recall_that_a_dead_worker_began_is_listed_with_its_attempt() -> None:
     """Its attempts are those of the turns before the answer."""
     recalled = Recalled(step_key=StepKey("recall-1"), message_id="human-1", question={}, attempt=2)
-    recall, _ = told(Story.begun().next_turn(recalled)).steps
+    recall, _ = steps_in(Story.begun().next_turn(recalled)).steps
 
     assert outcomes(recall) == [(1, "interrupted"), (2, "ok")]
 
@@ -89,21 +100,21 @@ def test_a_question_to_memory_that_a_dead_worker_put_is_told_with_it() -> None:
 def test_a_call_that_is_answered_or_taken_back_from_outside_is_cancelled(update: StateUpdated, status: str) -> None:
     """At the place of the update; one that still stands goes on waiting, and a reply that was given stays given."""
     story = Story.begun(replied(asked()), question("approval"), settled()).tell(update)
-    tools = [step for step in told(story).steps if step.kind == "tool"]
+    tools = [step for step in steps_in(story).steps if step.kind == "tool"]
 
     assert (tools[0].status, tools[0].wait_kind) == (status, None if status == "cancelled" else "approval")
     assert (tools[0].seq, tools[0].finished_at_us) == ((6, NOW_US + 6_000) if status == "cancelled" else (None, None))
-    assert [step.status for step in told(story).steps if step.key == MODEL] == ["recorded"]
+    assert [step.status for step in steps_in(story).steps if step.key == MODEL] == ["recorded"]
 
 
 def test_a_call_that_is_written_from_outside_is_a_step_of_its_own() -> None:
     """Beside those that have their results, which it leaves as they are."""
     story = Story.begun(replied(asked()), returned("tool-1-0"), replied(ordinal=2), settled("success"))
     story.tell(StateUpdated(messages=(ai("then look", asked(call_id="call-9"), message_id="ai-9"),)))
-    *_, tool = told(story).steps
+    *_, tool = steps_in(story).steps
 
     assert (tool.call_id, tool.status, outcomes(tool)) == ("call-9", "waiting", [])
-    assert [step.status for step in told(story).steps[:3]] == ["recorded"] * 3
+    assert [step.status for step in steps_in(story).steps[:3]] == ["recorded"] * 3
 
 
 def test_a_run_is_seen_from_the_branch_that_has_all_of_it() -> None:
@@ -121,11 +132,11 @@ def test_a_run_is_seen_from_the_branch_that_has_all_of_it() -> None:
 
 
 def test_results_are_whole_entries() -> None:
-    """A result of an attempt that nobody saw begin makes one."""
+    """A result without a recorded attempt makes one."""
     story = Story(started(human()), replied(asked()))
     entry = returned("tool-1-0", attempt=3)
     assert isinstance(entry, ToolReturned)
-    tool = told(story.tell(entry)).steps[1]
+    tool = steps_in(story.tell(entry)).steps[1]
 
     assert outcomes(tool) == [(3, "ok")]
     assert (tool.attempts[3].worker_id, tool.attempts[3].fence) == ("", 1)

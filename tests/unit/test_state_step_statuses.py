@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.factories import EXECUTION, NOW_US, Story, asked, human, replied, returned, started
-from tests.support.step_stories import (
+from tests.support.step_journals import (
     ANSWER,
     FAILURE,
     INTENT,
@@ -18,10 +18,10 @@ from tests.support.step_stories import (
     question,
     returned_model,
     settled,
-    told,
+    steps_in,
 )
 from threadmark.state import Entry, Failure, StepIntended, StepKey, TurnStarted, WaitSuperseded
-from threadmark.state.entries.steps import Attempt, Steps
+from threadmark.state.fold.steps import Attempt, Steps
 
 
 def test_a_step_that_was_begun_says_by_whom_and_since_when() -> None:
@@ -36,7 +36,7 @@ def test_a_step_that_was_begun_says_by_whom_and_since_when() -> None:
 def test_a_reply_says_when_it_came_and_what_it_used() -> None:
     """Its attempt was begun as long ago as it took, by the worker's own measure."""
     story = Story.begun(replied())
-    (step,) = told(story).steps
+    (step,) = steps_in(story).steps
 
     assert (step.name, step.usage, step.seq, step.finished_at_us) == ("scripted", replied().usage, 3, NOW_US + 3_000)
     assert (step.attempts[1].started_at_us, step.attempts[1].ended_at_us) == (NOW_US + 2_000, NOW_US + 3_000)
@@ -54,25 +54,25 @@ def test_a_reply_that_was_cut_short_is_cancelled() -> None:
 def test_tokens_are_paid_once_and_saved_by_each_later_turn() -> None:
     """A turn after the first would have paid for the replies before it again."""
     story = Story.begun(replied(asked()))
-    assert (told(story).tokens_paid, told(story).tokens_saved) == (15, 0)
+    assert (steps_in(story).tokens_paid, steps_in(story).tokens_saved) == (15, 0)
     story.next_turn(returned("tool-1-0"), replied(ordinal=2))
 
-    assert (told(story).tokens_paid, told(story).tokens_saved) == (30, 15)
+    assert (steps_in(story).tokens_paid, steps_in(story).tokens_saved) == (30, 15)
 
 
-def test_what_another_execution_did_later_is_not_told() -> None:
+def test_what_another_execution_did_later_is_not_listed() -> None:
     """Not its steps, and not its tokens; of an execution that the entries do not know, nothing is."""
     story = Story.begun(replied(), settled("success"))
-    before = told(story)
+    before = steps_in(story)
     story.run = 2
     story.tell(started(human("more", "human-2"), run_id="run-2", execution_id="execution-2"))
     story.tell(TurnStarted(worker_id="w2", attempt=1), replied(ordinal=1, text="again"))
     story.run = 3
     story.tell(started(run_id="run-3", execution_id=EXECUTION, source="continue"))
 
-    assert told(story) == before
-    assert [step.key for step in told(story, of="execution-2").steps] == [MODEL]
-    assert told(story, of="execution-9") == Steps(steps=[], tokens_paid=0, tokens_saved=0)
+    assert steps_in(story) == before
+    assert [step.key for step in steps_in(story, of="execution-2").steps] == [MODEL]
+    assert steps_in(story, of="execution-9") == Steps(steps=[], tokens_paid=0, tokens_saved=0)
 
 
 @pytest.mark.parametrize("key", [MODEL, TOOL])
@@ -82,9 +82,9 @@ def test_a_failed_step_waits_until_its_next_attempt_is_due(key: StepKey) -> None
     story.tell(failed(key, retry_at_us=LATER_US))
     assert [last(story, now_us=now).status for now in (LATER_US - 1, LATER_US)] == ["waiting", "in_flight"]
     early = Story(*(each.entry for each in story.entries))
-    for told_by, now in ((early, LATER_US - 1), (story, LATER_US)):
-        told_by.now_us = now - 1_000
-        told_by.next_turn()
+    for retried, now in ((early, LATER_US - 1), (story, LATER_US)):
+        retried.now_us = now - 1_000
+        retried.next_turn()
     assert outcomes(last(early)) == [(1, "error")]
     assert outcomes(last(story)) == [(1, "error"), (2, None)]
     assert last(story).attempts[1].failure == FAILURE
@@ -125,12 +125,12 @@ def test_a_call_with_arguments_that_cannot_be_used_is_not_begun() -> None:
 
 @pytest.mark.parametrize("error", ["BadArguments", "UnknownTool"])
 def test_a_call_that_was_not_made_has_no_attempt(error: str) -> None:
-    """The model was told so; an attempt that had failed before stays."""
+    """The model received that result; an attempt that had failed before stays."""
     refusal = returned("tool-1-0", outcome="error", failure=Failure(error, "no"))
     other = returned("tool-1-0", outcome="error", failure=Failure("Broken", "no"))
-    tool = told(Story.begun(replied(asked()), refusal)).steps[1]
-    again = told(Story.begun(replied(asked()), failed(TOOL), refusal)).steps[1]
-    called = told(Story.begun(replied(asked()), other)).steps[1]
+    tool = steps_in(Story.begun(replied(asked()), refusal)).steps[1]
+    again = steps_in(Story.begun(replied(asked()), failed(TOOL), refusal)).steps[1]
+    called = steps_in(Story.begun(replied(asked()), other)).steps[1]
 
     assert (tool.status, outcomes(tool)) == ("failed", [])
     assert outcomes(again) == [(1, "error")]
@@ -149,7 +149,7 @@ def test_a_call_that_was_not_made_has_no_attempt(error: str) -> None:
 )
 def test_a_result_ends_its_step(outcome: Any, status: str, attempt: str) -> None:
     """With its outcome, at its place in the journal; the attempt ended then, however it did."""
-    tool = told(Story.begun(replied(asked()), returned("tool-1-0", outcome=outcome, duration_us=700))).steps[1]
+    tool = steps_in(Story.begun(replied(asked()), returned("tool-1-0", outcome=outcome, duration_us=700))).steps[1]
 
     assert (tool.status, tool.outcome, tool.seq, tool.finished_at_us) == (status, outcome, 4, NOW_US + 4_000)
     assert outcomes(tool) == [(1, attempt)]
@@ -185,7 +185,7 @@ def test_a_doubt_that_a_person_settles_is_no_attempt() -> None:
     """The attempt in the middle stays broken off; the step has its result, and who gave it."""
     story = Story.begun(replied(asked()), INTENT).next_turn(question("in_doubt"), ANSWER)
     story.tell(returned("tool-1-0", resolved_by="anna"))
-    tool = told(story).steps[1]
+    tool = steps_in(story).steps[1]
 
     assert (tool.status, tool.resolved_by, tool.wait_kind) == ("recorded", "anna", None)
     assert outcomes(tool) == [(1, "interrupted")]

@@ -1,18 +1,18 @@
-"""Steps: what became of every model call and tool call of an execution, told by its entries alone."""
+"""Steps: what became of every model call and tool call of an execution, from its entries alone."""
 
 from tests.support.factories import EXECUTION, NOW_US, Story, asked, replied, returned, started
 from threadmark.state import ExecutionId, Failure, StepFailed, StepIntended, StepKey
-from threadmark.state.entries.steps import Step, steps_of
+from threadmark.state.fold.steps import Step, steps_of
 
 FAILURE = Failure("Broken", "it broke")
 
 
 def steps(story: Story, execution_id: str = EXECUTION) -> list[Step]:
-    """The steps that the story tells of an execution whose tools are all pure."""
+    """The steps of an execution whose tools are all pure."""
     return list(steps_of(story.entries, ExecutionId(execution_id), lambda _: "pure", story.now_us).steps)
 
 
-def test_a_whole_run_is_told_step_by_step() -> None:
+def test_a_whole_run_is_listed_step_by_step() -> None:
     """Each model call and each tool call is a step, in the order in which they came up, with its attempts."""
     story = Story.begun(replied(asked()), returned("tool-1-0"), replied(ordinal=2))
 
@@ -23,7 +23,7 @@ def test_a_whole_run_is_told_step_by_step() -> None:
     ]
 
 
-def test_an_attempt_that_a_dead_worker_left_is_told_as_interrupted() -> None:
+def test_an_attempt_that_a_dead_worker_left_is_listed_as_interrupted() -> None:
     """It has no entry of its own: another turn came, and the step was ready in the one before."""
     story = Story.begun(replied(asked())).next_turn(returned("tool-1-0", attempt=2))
 
@@ -35,7 +35,7 @@ def test_an_attempt_that_a_dead_worker_left_is_told_as_interrupted() -> None:
     ]
 
 
-def test_a_failed_attempt_is_told_with_its_failure() -> None:
+def test_a_failed_attempt_is_listed_with_its_failure() -> None:
     """The step waits for its next attempt, and says until when."""
     failed = StepFailed(step_key=StepKey("tool-1-0"), attempt=1, failure=FAILURE, retry_at_us=NOW_US + 10**9)
     (_, tool) = steps(Story.begun(replied(asked()), failed))
@@ -43,7 +43,7 @@ def test_a_failed_attempt_is_told_with_its_failure() -> None:
     assert (tool.status, tool.failure, tool.attempts[1].failure) == ("waiting", FAILURE, FAILURE)
 
 
-def test_a_fork_that_begins_with_open_calls_tells_of_them() -> None:
+def test_a_fork_that_begins_with_open_calls_lists_them() -> None:
     """An execution may take over calls that no reply of its own asked for; they are its first steps."""
     story = Story.begun(replied(asked()))
     story.run = 2
@@ -55,7 +55,7 @@ def test_a_fork_that_begins_with_open_calls_tells_of_them() -> None:
     ]
 
 
-def test_an_intent_tells_the_effect() -> None:
+def test_an_intent_names_the_effect() -> None:
     """What is recorded wins over what the agent's tool says today."""
     intended = StepIntended(step_key=StepKey("tool-1-0"), effect="once", idempotency_key="k")
     (_, tool) = steps(Story.begun(replied(asked()), intended))

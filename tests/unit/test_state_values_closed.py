@@ -16,11 +16,11 @@ from sqlalchemy.dialects import postgresql
 from tests.support.factories import EXECUTION, Story, asked, replied, returned
 from threadmark.state import Call, Execution, StepKey, ThreadState
 from threadmark.state.entries.entry import KINDS
-from threadmark.state.entries.history import History
 from threadmark.state.entries.instants import FAR_US, database_now_us, to_us
 from threadmark.state.entries.run_index import RunIndex
-from threadmark.state.entries.steps import Attempt, Step, Steps
 from threadmark.state.fold.fold_cache import Folded
+from threadmark.state.fold.history import History
+from threadmark.state.fold.steps import Attempt, Step, Steps
 
 #: What is moved on while entries are read; all else stays as it was made.
 MOVING: set[type[Any]] = {Call, Execution, ThreadState, RunIndex, Step}
@@ -120,7 +120,7 @@ def test_a_printed_position_does_not_recite_the_thread() -> None:
     assert len(repr(last)) < len(repr(first)) + 10
 
 
-def test_a_fold_is_told_by_what_it_folds() -> None:
+def test_a_fold_is_compared_by_what_it_folds() -> None:
     """What others made of its messages is no part of it, in a comparison or in print."""
     story = Story.begun()
     fields: dict[str, Any] = {

@@ -20,7 +20,7 @@ async def ending(gate: asyncio.Event) -> Sequence[Entry]:
 
 
 async def test_a_step_that_ends_wakes_the_turn() -> None:
-    """Only those that ended are told."""
+    """Only those that ended are returned."""
     waiter, first, second = StepWaiter(), asyncio.Event(), asyncio.Event()
     running = {waiter.begin(ending(first)), waiter.begin(ending(second))}
     waiting = asyncio.create_task(waiter.next_ended(running, AN_HOUR_S))
@@ -35,7 +35,7 @@ async def test_a_step_that_ends_wakes_the_turn() -> None:
     waiter.close()
 
 
-async def test_a_stir_wakes_the_turn_once_it_is_heard_or_at_once() -> None:
+async def test_an_ended_step_wakes_the_turn_now_or_at_its_next_wait() -> None:
     """Whether the turn waits already or comes later; until somebody looked, it does not wait again."""
     waiter, gate = StepWaiter(), asyncio.Event()
     running = {waiter.begin(ending(gate))}

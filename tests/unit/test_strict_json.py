@@ -42,6 +42,6 @@ def test_objects_are_read(text: str, value: dict[str, object]) -> None:
     ],
 )
 def test_everything_else_is_refused_with_its_reason(text: str, sentence: str) -> None:
-    """The reason is told to the model, so it names the place or the key."""
+    """The model sees the reason, so it names the place or the key."""
     with pytest.raises(NotAnObject, match=sentence):
         parse_object(text)

@@ -14,7 +14,7 @@ from threadmark.workers.supervisor import Loop, Supervisor
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """A clock that the test moves."""
 
     now_s = 100.0
 
@@ -208,7 +208,7 @@ async def test_a_worker_process_answers_its_probes() -> None:
     assert b'threadmark_loop_stale{loop="sweep"} 1.0' in figures
 
 
-async def test_a_start_that_waits_ends_when_it_is_told_to() -> None:
+async def test_a_waiting_start_ends_on_a_stop() -> None:
     """A database that is away at the start holds no stop up; what the start raises is raised."""
     stopping = asyncio.Event()
 

@@ -24,7 +24,7 @@ class Hands:
 
 
 async def do_job(hands: Hands, *arguments: object, job_try: int = 1, **options: object) -> None:
-    """What arq does with a job's arguments, whoever wrote them."""
+    """What arq does with a job's arguments, whatever wrote them."""
     await take_turn({"worker": hands, "job_try": job_try}, *cast(Any, arguments), **options)
 
 

@@ -2,11 +2,11 @@
 
 import sys
 
-from threadmark.workers.fleet.thread_turns import TURN_S, shorten_turns
+from threadmark.workers.fleet.interpreter import TURN_S, shorten_turns
 
 
 def test_a_thread_that_computes_gives_way_sooner() -> None:
-    """The interpreter's interval is the process's, so whoever serves sets it."""
+    """The interpreter's interval belongs to the process, so the server sets it."""
     before = sys.getswitchinterval()
     try:
         shorten_turns()

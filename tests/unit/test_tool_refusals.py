@@ -6,7 +6,8 @@ from typing import Any
 import pydantic
 import pytest
 
-from threadmark.workers.agents.tools import ToolContext, ToolRefused, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import ToolRefused, tool
 
 
 async def _fine(order_id: str) -> str:

@@ -11,9 +11,9 @@ import pydantic
 import pytest
 
 from threadmark.workers.agents.agent import AgentRefused, ChatAgent
+from threadmark.workers.agents.tool_context import JSON, ToolContext
 from threadmark.workers.agents.tools import (
     DID_NOT_HAPPEN,
-    JSON,
     UNKNOWN,
     BadArguments,
     Effect,
@@ -21,7 +21,6 @@ from threadmark.workers.agents.tools import (
     RetryAfter,
     RetryPolicy,
     Tool,
-    ToolContext,
     ToolRefused,
     ToolTimedOut,
     Verdict,
@@ -140,7 +139,7 @@ def test_arguments_become_typed_values_with_defaults() -> None:
     ],
 )
 def test_bad_arguments_name_the_parameter_and_the_mistake(change: dict[str, Any], sentence: str) -> None:
-    """The model is told what to change; nothing is converted on the quiet."""
+    """The error tells the model what to change; nothing is converted silently."""
     raw = {"order_id": "A1", "size": "small", "to": {"street": "S"}} | change
 
     with pytest.raises(BadArguments, match=sentence) as caught:
@@ -149,7 +148,7 @@ def test_bad_arguments_name_the_parameter_and_the_mistake(change: dict[str, Any]
     assert len(str(caught.value)) < 300
 
 
-def test_many_mistakes_are_told_together_and_bounded() -> None:
+def test_many_mistakes_are_reported_together_and_bounded() -> None:
     """All mistakes come in one sentence, so that one more turn can put them right; a flood is cut short."""
     with pytest.raises(BadArguments) as caught:
         ship.arguments({f"x{number}": 1 for number in range(50)})

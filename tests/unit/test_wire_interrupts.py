@@ -26,5 +26,5 @@ def test_anything_else_is_no_answer(value: Any) -> None:
 
 def test_a_call_that_nobody_is_asked_about_is_no_interrupt() -> None:
     """An interrupt has a question."""
-    with pytest.raises(ValueError, match="nobody is asked"):
+    with pytest.raises(ValueError, match="has no open question"):
         interrupt_of_call(Call(step_key=StepKey("tool-1-0"), call=ToolCall(id="c", name="add", arguments={})))

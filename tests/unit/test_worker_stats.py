@@ -10,7 +10,7 @@ from threadmark.workers.supervisor import LoopReport
 
 
 class Clock:
-    """Seconds that pass when told."""
+    """A clock that the test moves."""
 
     now_s = 100.0
 
@@ -21,7 +21,7 @@ class Clock:
 
 CLAIM: Any = object()
 A_LOOP = LoopReport(name="sweep", completed_s=0.5, round_count=7, error_count=1, is_stale=False)
-TOLD = '[{"name":"sweep","age_s":0.5,"error_count":1,"is_stale":false}]'
+LOOPS_JSON = '[{"name":"sweep","age_s":0.5,"error_count":1,"is_stale":false}]'
 
 
 def test_claims_are_counted_for_ever_and_for_a_while() -> None:
@@ -32,16 +32,16 @@ def test_claims_are_counted_for_ever_and_for_a_while() -> None:
     clock.now_s += RATE_WINDOW_S - 1
     stats.claimed([CLAIM], orphan_count=0)
     stats.claimed([], orphan_count=0)
-    told = {"claim_count": 3, "orphan_count": 1, "loop_lag_us": 0, "loops": TOLD}
-    assert stats.counts() == {**told, "recent_claim_count": 3}
+    expected = {"claim_count": 3, "orphan_count": 1, "loop_lag_us": 0, "loops": LOOPS_JSON}
+    assert stats.counts() == {**expected, "recent_claim_count": 3}
 
     clock.now_s += 1
 
-    assert stats.counts() == {**told, "recent_claim_count": 1}
+    assert stats.counts() == {**expected, "recent_claim_count": 1}
 
 
 async def test_a_loop_that_answers_late_is_seen_as_lag() -> None:
-    """While it answers nothing the lag grows; once it has answered, the time that it took is told."""
+    """While it answers nothing the lag grows; once it has answered, the time that it took is reported."""
     clock = Clock()
     stats = WorkerStats(clock)
     stats.watch(asyncio.get_running_loop())

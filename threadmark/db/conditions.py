@@ -114,7 +114,7 @@ _REFUSED_CONNECTIONS: Mapping[str, Condition] = {
     "is not permitted to log in": Condition.LOGIN_REFUSED,
 }
 _PRIMARY_CODE = 0xFF
-#: SQLite undoes the whole transaction when the disk is full, and whoever goes back to a savepoint then hears of that.
+#: SQLite undoes the whole transaction when the disk is full, and a rollback to a savepoint then fails with this.
 _LOST_SAVEPOINT = "no such savepoint"
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import stat
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,12 @@ from threadmark.db.limits import Limits, Purpose
 from threadmark.db.postgresql import TimedConnection, connection_options, prepare_session
 from threadmark.db.url import normal_url
 
-__all__ = ["postgresql_engine", "sqlite_engine"]
+__all__ = ["postgresql_engine", "sqlite_engine", "truncate_log"]
 
 BUSY_TIMEOUT_MS = 5_000
+#: How long an emptying of the log waits for readers of older snapshots, and how often it tries (seconds).
+TRUNCATE_S = 10.0
+TRUNCATE_DELAY_S = 0.05
 _OWNER_ONLY = 0o600
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -91,7 +95,7 @@ def postgresql_engine(
 
 
 def _close_what_comes_late(engine: Engine) -> None:
-    """Close connections that are given back after the engine was disposed of: nobody else would."""
+    """Close connections that are returned after the engine was disposed of: the pool would not."""
     is_disposed = False
 
     @event.listens_for(engine, "engine_disposed")
@@ -108,7 +112,7 @@ def _close_what_comes_late(engine: Engine) -> None:
 def _make_private(path: Path, *, is_ours: bool) -> None:
     """Make a file that is not there, for its owner alone; SQLite gives the files beside it the same rights.
 
-    One that an older version left open to others is closed to them, by those who write it.
+    A file that an older version left readable by others is closed to them by the process that writes it.
     """
     # A folder that is missing, or closed to this process, is SQLite's to complain of.
     with contextlib.suppress(OSError):
@@ -120,3 +124,21 @@ def _make_private(path: Path, *, is_ours: bool) -> None:
         with contextlib.suppress(OSError):
             if stat.S_IMODE(each.stat().st_mode) & _OTHERS:
                 each.chmod(_OWNER_ONLY)
+
+
+def truncate_log(engine: Engine, *, wait_s: float = TRUNCATE_S) -> bool:
+    """Bring SQLite's write-ahead log into the database and empty it, so that no erased text is left in it. Blocks.
+
+    False when a snapshot of a reader, in any process, kept the log for `wait_s` seconds.
+    """
+    until = time.monotonic() + wait_s
+    with contextlib.closing(engine.raw_connection()) as connection:
+        while True:
+            cursor = connection.cursor()
+            (is_busy, _, _) = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            cursor.close()
+            if not is_busy:
+                return True
+            if time.monotonic() >= until:
+                return False
+            time.sleep(TRUNCATE_DELAY_S)

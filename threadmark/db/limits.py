@@ -23,7 +23,7 @@ class Limits:
     """Limits of one process. SQLite knows only `request_s`: what it waits for is on this machine.
 
     Attributes:
-        turn_write_s: A statement of those who hold threads: appends and ends of turns.
+        turn_write_s: A statement of workers that hold threads: appends and ends of turns.
         write_s: Any other statement that writes.
         read_s: A statement that reads.
         lease_s: A statement that renews or ends a lease.

@@ -15,7 +15,7 @@ from threadmark.user_error import UserError
 __all__ = ["ATTEMPT_MAX", "LOCK_WAIT_MS", "MigrationBlocked", "change_schema"]
 
 T = TypeVar("T")
-#: Whoever waits for a table's lock keeps everybody waiting who comes after, so this is also the longest stop of others.
+#: All later statements queue behind a waiter for a table's lock, so this is also their longest wait.
 LOCK_WAIT_MS = 500
 #: Attempts, with a pause between them that lets those through who queued behind: two minutes in all.
 ATTEMPT_MAX = 120
@@ -55,6 +55,6 @@ def change_schema(engine: Engine, change: Callable[[Connection], T]) -> T:
                 raise
             if attempt == ATTEMPT_MAX:
                 raise MigrationBlocked(error) from error
-            _LOG.warning("the schema cannot be changed yet, somebody holds a lock (attempt %s)", attempt)
+            _LOG.warning("the schema cannot be changed yet, another session holds a lock (attempt %s)", attempt)
             time.sleep(PAUSE_S)
     raise AssertionError("attempts end by an answer or an error")

@@ -57,7 +57,8 @@ class Migrations:
         at, needed = self.current_revision(engine), self.head_revision()
         if at == needed or (at is not None and self._is_newer(at)):
             return None
-        return f"{self.package} is at revision {at}, needed is {needed}"
+        standing = "has no tables yet" if at is None else f"is at revision {at}"
+        return f"{self.package} {standing}, needed is {needed}"
 
     def _step(self, connection: Connection, revision: str) -> bool:
         """Go a step towards `revision`; False when it is reached."""

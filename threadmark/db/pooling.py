@@ -1,6 +1,6 @@
 """A pooler between this process and PostgreSQL: one that keeps sessions is fine, one that does not is refused.
 
-In transaction mode every transaction may run in another session: locks that show a worker alive would be anybody's,
+In transaction mode every transaction may run in another session: locks that show a worker alive would not last,
 settings would leak, and prepared statements would be missing. In statement mode there is no transaction at all.
 """
 
@@ -42,7 +42,7 @@ def refuse_transaction_pooling(engine: Engine, which: str = "state") -> None:
 
 
 def is_without_transactions(error: OperationalError) -> bool:
-    """Whether it is what a pooler in statement mode says to whoever begins a transaction."""
+    """Whether it is the error of a pooler in statement mode at the beginning of a transaction."""
     return isinstance(error.orig, ProtocolViolation)
 
 

@@ -1,6 +1,6 @@
 """The few things that the two databases spell differently."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import BigInteger, Boolean, Connection, Row, String, Table, any_, func, literal_column, select
@@ -8,7 +8,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-__all__ = ["ANSWERED", "APPROVAL", "OPEN", "PENDING", "RUNNING", "any_of", "greatest", "insert_new"]
+__all__ = ["ANSWERED", "APPROVAL", "OPEN", "PENDING", "RUNNING", "any_of", "greatest", "insert_all_new", "insert_new"]
 
 # Written into statements, and not bound: PostgreSQL keeps one plan for all values of what is bound, and such a plan
 # cannot use an index on the rows of one status (WHERE status = 'pending'). It reads the whole table, more every day.
@@ -67,3 +67,10 @@ def insert_new(connection: Connection, table: Table, values: Mapping[str, Any]) 
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     statement = dialect.insert(table).on_conflict_do_nothing().returning(table)
     return connection.execute(statement, dict(values)).one_or_none()
+
+
+def insert_all_new(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert the rows whose keys are not there."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    if rows:
+        connection.execute(dialect.insert(table).on_conflict_do_nothing(), [dict(each) for each in rows])

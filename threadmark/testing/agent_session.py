@@ -47,7 +47,6 @@ from threadmark.workers.models.errors import PromptInvalid
 from threadmark.workers.models.script import PlannedReply
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.settings.settings import Settings
-from threadmark.workers.turn.messages import text_of
 from threadmark.workers.wiring import Resources, now_utc, open_resources
 
 __all__ = ["AgentSession", "Question", "Turn"]
@@ -166,7 +165,7 @@ class AgentSession:
         return await self._answer(question, True)
 
     async def refuse(self, question: Question, reason: str | None = None) -> Turn:
-        """Refuse the call; the model is told the reason. Raises Conflict for a step in doubt."""
+        """Refuse the call; the model reads the reason. Raises Conflict for a step in doubt."""
         return await self._answer(question, False if reason is None else {"approve": False, "reason": reason})
 
     @property
@@ -213,7 +212,7 @@ class AgentSession:
     async def _turn(self, accepted: Acceptance) -> Turn:
         run = accepted.run
         if run is None:
-            raise AssertionError("a run without a receipt is accepted anew")
+            raise AssertionError("a run without a receipt is always new")
         self._open.notifier.notify(run.run_id, run.attempts + 1)
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -250,10 +249,10 @@ def _turn_of(connection: Connection, started: Run) -> Turn:
     own = {each.seq for each in entries if each.run == run.number}
     state = fold(visible(entries, lineage_of(read_leaves(connection, thread.number), thread.branch)))
     said = [each for each in state.messages if each.id in state.said and state.said[each.id].seq in own]
-    texts = [text_of(each) for each in said if each.type == "ai"]
+    texts = [each.text for each in said if each.type == "ai"]
     return Turn(
         text=texts[-1] if texts else "",
-        results=tuple(text_of(each) for each in said if each.type == "tool"),
+        results=tuple(each.text for each in said if each.type == "tool"),
         questions=tuple(
             Question(
                 wait_id=each.wait_id or "",

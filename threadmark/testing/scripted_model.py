@@ -23,7 +23,7 @@ Reply: TypeAlias = str | ScriptedCall | Sequence[ScriptedCall]
 
 
 class ScriptExhausted(AssertionError):
-    """The model was asked once more than the script has replies."""
+    """The model was called more often than the script has replies."""
 
     def __init__(self, reply_count: int) -> None:
         super().__init__(f"the script has {reply_count} replies, and the model was asked for another one")

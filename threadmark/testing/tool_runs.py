@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from threadmark.workers.agents.tools import Tool, ToolContext
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Tool
 
 __all__ = ["Clock", "EmittedEvents", "run_tool", "tool_context"]
 

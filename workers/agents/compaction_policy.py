@@ -23,10 +23,10 @@ class CompactionPolicy:
         request_tokens_max: Above so many tokens of the next real request (system text, tools and messages, counted
             with o200k_base) the thread is compacted before the model is called.
         turns: After so many runs since the last compaction the thread is compacted in the background; None: never.
-        idle_s: A thread that nobody has moved for so long is compacted in the background; None: never.
+        idle_s: A thread that has not changed for so long is compacted in the background; None: never.
         summariser: Who writes the summaries.
         policy: What a compaction keeps, how far it goes, and what it may cost; or the name of a policy that the tenant
-            keeps, looked up when a compaction is due. A name of none is no compaction, and says so.
+            keeps, looked up when a compaction is due. An unknown name is logged, and nothing is compacted.
     """
 
     request_tokens_max: int = 60_000

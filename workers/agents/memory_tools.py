@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from threadmark.memory import Assertion, Include, RecollectionError, Unavailable
+from threadmark.workers.agents.memory_json import answer_shown, assertion_shown
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope
-from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
-from threadmark.workers.turn.memory_json import answer_shown, assertion_shown
+from threadmark.workers.agents.tool_context import MemoryAccess, ToolContext
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, tool
 
 __all__ = ["memory_tools"]
 
@@ -94,14 +95,14 @@ def memory_tools(policy: MemoryPolicy | None) -> tuple[Tool, ...]:
     return () if policy is None else tuple(_TOOLS[name] for name in policy.tools)
 
 
-def _access(context: ToolContext) -> Any:
+def _access(context: ToolContext) -> MemoryAccess:
     if context.memory is None:
         raise NonRetryable("This agent has no memory.")
     return context.memory
 
 
 def _for_model(error: NoScope | RecollectionError) -> Exception:
-    """What is worth another attempt passes; what is not is told in a sentence."""
+    """Errors worth another attempt pass unchanged; the model reads the others as one sentence."""
     return error if isinstance(error, Unavailable) else NonRetryable(f"Memory refused: {error}.")
 
 

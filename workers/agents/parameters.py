@@ -21,7 +21,7 @@ from threadmark.workers.agents.definition_errors import ToolRefused
 
 __all__ = ["BadArguments", "Parameters"]
 
-_WORST_COUNT_MAX = 8  #: mistakes told at once
+_WORST_COUNT_MAX = 8  #: mistakes reported at once
 _SHOWN_LENGTH_MAX = 80
 
 
@@ -134,10 +134,10 @@ def _schema_of(tool: str, model: type[pydantic.BaseModel]) -> dict[str, Any]:
 
 
 def _mistakes(error: pydantic.ValidationError, names: list[str]) -> list[str]:
-    told = [_mistake(typing.cast("dict[str, Any]", each), names) for each in error.errors(include_url=False)]
-    if len(told) > _WORST_COUNT_MAX:
-        told[_WORST_COUNT_MAX:] = [f"and {len(told) - _WORST_COUNT_MAX} more"]
-    return told
+    mistakes = [_mistake(typing.cast("dict[str, Any]", each), names) for each in error.errors(include_url=False)]
+    if len(mistakes) > _WORST_COUNT_MAX:
+        mistakes[_WORST_COUNT_MAX:] = [f"and {len(mistakes) - _WORST_COUNT_MAX} more"]
+    return mistakes
 
 
 def _mistake(error: dict[str, Any], names: list[str]) -> str:

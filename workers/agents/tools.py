@@ -14,18 +14,16 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import Enum, StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from threadmark.workers.agents.definition_errors import ToolRefused
 from threadmark.workers.agents.docstrings import documented
 from threadmark.workers.agents.parameters import BadArguments, Parameters
+from threadmark.workers.agents.tool_context import ToolContext
 
 __all__ = [
     "DID_NOT_HAPPEN",
-    "JSON",
     "UNKNOWN",
     "BadArguments",
     "Effect",
@@ -33,20 +31,11 @@ __all__ = [
     "RetryAfter",
     "RetryPolicy",
     "Tool",
-    "ToolContext",
     "ToolRefused",
     "ToolTimedOut",
     "Verdict",
     "tool",
 ]
-
-if TYPE_CHECKING:
-    from threadmark.workers.agents.drop_tools import DroppedAccess
-    from threadmark.workers.agents.memory_access import MemoryAccess
-
-    JSON: TypeAlias = "Mapping[str, JSON] | Sequence[JSON] | str | int | float | bool | None"
-else:
-    JSON = Any  # a tool's own module could not resolve the names inside the recursive type
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -64,11 +53,11 @@ class Effect(StrEnum):
     """The other side knows an idempotency key again: runs again, with the same key."""
 
     ONCE = "once"
-    """Nobody would notice a second time: never runs again by itself; the step is in doubt."""
+    """A second time would do harm unnoticed: never runs again by itself; the step is in doubt."""
 
 
 class NonRetryable(Exception):
-    """Raised by a tool: it failed for good, nothing happened outside, and another attempt would fail as well."""
+    """Raised by a tool: it failed permanently, nothing happened outside, and another attempt would fail as well."""
 
 
 class RetryAfter(Exception):
@@ -116,22 +105,6 @@ class RetryPolicy:
         except OverflowError:
             grown = self.delay_max_s
         return min(grown, self.delay_max_s) * (1 - self.jitter * random)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
-    """What a tool may know about the call that it is."""
-
-    thread_id: str
-    run_id: str
-    step_key: str
-    idempotency_key: str  #: equal in every attempt of this step, different in every other step
-    attempt: int  #: from 1
-    data_dir: Path
-    emit: Callable[[JSON], None]  #: sends an event to clients that stream `custom`
-    now: Callable[[], datetime]  #: aware, UTC
-    dropped: "DroppedAccess | None" = None  #: what compactions took out of the thread's view
-    memory: "MemoryAccess | None" = None  #: what the agent's policy lets its tools do with memory
 
 
 class Verdict(Enum):

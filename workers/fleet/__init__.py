@@ -1,1 +1,1 @@
-"""The worker process: claims, lease, notifications, the live feed, statistics."""
+"""The worker process: claims, lease, notifications, the runner of background tasks, statistics."""

@@ -1,15 +1,24 @@
-"""Housekeeping of a worker: removes now and then what nobody needs any more.
+"""Housekeeping of a worker: removes now and then what is not needed any more.
 
 It is a loop of its own: in the sweep it would stand between a death and the claim of what the dead held.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from functools import partial
 
-from threadmark.workers.fleet.services import Services
+from sqlalchemy import Connection
+
+from threadmark.compaction import CompactionService, forget_threads
+from threadmark.state import Database, clear_copies, expired_copies, prune, purge_expired
+from threadmark.state.tasks.tasks import prune_tasks
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
-from threadmark.workers.tasks.cleanup import tidy
 
-__all__ = ["Housekeeping"]
+__all__ = ["Housekeeping", "tidy"]
+
+COUNT_MAX = 100  #: threads or tasks at once
+LEDGER_COUNT_MAX = 10  #: of thousands of rows each
 
 #: A worker that starts has other things to do first: taking over what the one before it left (seconds).
 FIRST_S = 5.0
@@ -17,25 +26,52 @@ EVERY_S = 30.0
 
 
 class Housekeeping:
-    """Runs in the event loop of a worker, from `start` to `stop`."""
+    """Cleans up periodically in the event loop of a worker, from `start` to `stop`."""
 
-    def __init__(self, services: Services, supervisor: Supervisor) -> None:
-        self._services = services
+    def __init__(self, tidy: Callable[[], Awaitable[None]] | None, supervisor: Supervisor) -> None:
+        self._tidy = tidy
         self._supervisor = supervisor
         self._loops: list[Loop] = []
 
     def start(self) -> None:
-        """Begin, after a while."""
+        """Begin, after a while; there is nothing to begin without `tidy`."""
+        if self._tidy is None:
+            return
         stale_s = stale_after_s(EVERY_S)
-        self._loops.append(self._supervisor.start("housekeeping", self._keep, stale_s=stale_s, delay_s_max=EVERY_S))
+        self._loops.append(
+            self._supervisor.start(
+                "housekeeping", partial(self._keep, self._tidy), stale_s=stale_s, delay_s_max=EVERY_S
+            )
+        )
 
     async def stop(self) -> None:
         """Do no more of it."""
         await self._supervisor.stop(*self._loops)
 
-    async def _keep(self, loop: Loop) -> None:
+    async def _keep(self, tidy: Callable[[], Awaitable[None]], loop: Loop) -> None:
         await asyncio.sleep(FIRST_S)
         while True:
-            await tidy(self._services)
+            await tidy()
             loop.completed()
             await asyncio.sleep(EVERY_S)
+
+
+async def tidy(
+    now_us: int, *, database: Database, compaction: CompactionService | None, ledger_words_kept: timedelta | None = None
+) -> None:
+    """Remove threads of stateless runs whose time has come, receipts and tasks kept long enough, words of ledgers older
+    than `ledger_words_kept` (None: they are kept for ever), and rows of abandoned ledgers and copies."""
+    await database.write(partial(_purge, now_us=now_us, compacts=compaction is not None))
+    await clear_copies(database, partial(expired_copies, now_us=now_us))
+    await database.write(lambda connection: prune(connection, now_us))
+    if compaction is not None:
+        await compaction.compactions.clear_left()
+    if compaction is not None and ledger_words_kept is not None:
+        await compaction.hash_words(ledger_words_kept, LEDGER_COUNT_MAX)
+    await database.write(lambda connection: prune_tasks(connection, now_us, COUNT_MAX))
+
+
+def _purge(connection: Connection, now_us: int, *, compacts: bool) -> None:
+    gone = purge_expired(connection, now_us, COUNT_MAX)
+    if gone and compacts:
+        forget_threads(connection, gone)

@@ -67,7 +67,7 @@ class Lease:
         self._sign = SignOfLife(liveness, worker_id, ttl_s=ttl_s)
         self._has_one_writer = engine.dialect.name == "sqlite"
         self._stalled_s = stalled_s
-        self._on_lost: Callable[[], None] = _nobody
+        self._on_lost: Callable[[], None] = _no_listener
         self._counts: Callable[[], Mapping[str, int | str]] = dict
         self._renewed_at = 0.0
         self._ended = threading.Event()
@@ -77,7 +77,7 @@ class Lease:
         self._thread = threading.Thread(target=self._keep, name="threadmark-lease", daemon=True)
 
     def report_to(self, supervisor: Supervisor, home: asyncio.AbstractEventLoop) -> None:
-        """Tell each renewal, and an end that nobody asked for, to the supervisor of the event loop `home`."""
+        """Report each renewal, and an end that was not asked for, to the supervisor of the event loop `home`."""
         self._supervisor, self._home = supervisor, home
         self._loop = supervisor.watch("heartbeat", stale_s=stale_after_s(self._heartbeat_s))
 
@@ -132,13 +132,13 @@ class Lease:
         except Exception as error:
             if not is_outage(error):
                 raise
-            _LOG.warning("the lease could not be given back: the database is away; it ends within %g s", self._ttl_s)
+            _LOG.warning("the lease could not be released: the database is away; it ends within %g s", self._ttl_s)
         finally:
             self._liveness.release(self._worker_id)
 
     @property
     def is_unsure(self) -> bool:
-        """Whether somebody may be dead whose grace is not over: look again soon."""
+        """Whether a worker may be dead whose grace is not over: look again soon."""
         return self._liveness.is_unsure()
 
     def reap_dead_workers(self) -> list[str]:
@@ -191,12 +191,12 @@ class Lease:
 
     def _renew(self) -> None:
         if (stalled_s := self._stalled_s()) > self._ttl_s:
-            # Renewed by this connection, the lease would keep the runs from those who can write.
+            # Renewed by this connection, the lease would keep the runs from workers that can write.
             raise WriterStalled(f"nothing could be written for turns for {stalled_s:.0f} s; the lease is left to end")
         self._liveness.refresh(self._worker_id)
         counts = self._counts()
         with self._writing() as connection:
-            # Asked once the lock is had: until then nobody can have claimed what this worker holds.
+            # Asked once the lock is held: until then no other worker can have claimed what this worker holds.
             is_spared = self._has_one_writer and self._sign.left_s > 0
             kept = heartbeat(connection, self._worker_id, self._ttl_s, counts, if_late=is_spared)
             if not kept:
@@ -231,7 +231,7 @@ class Lease:
                     return
                 if not is_long and time.monotonic() - since > LONG_WAIT_S:
                     is_long = True
-                    _LOG.warning("somebody holds the database's write lock; the lease is renewed behind it")
+                    _LOG.warning("the database's write lock is held for long; the lease is renewed after it")
 
     @contextmanager
     def _in_short_turns(self, connection: Connection) -> Iterator[None]:
@@ -246,5 +246,5 @@ class Lease:
             driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS:d}")
 
 
-def _nobody() -> None:
-    """Before `begin` there is nobody to tell."""
+def _no_listener() -> None:
+    """Before `begin` there is nothing to call."""

@@ -1,7 +1,7 @@
-"""The doorbell: wakes workers for what is committed already.
+"""The notifier: wakes workers for what is committed already.
 
-It is rung after the commit, never before: a worker that wakes earlier finds nothing and would drop the ring. It is a
-hint and nothing more; what nobody rang for, or a ring that got lost, is found by the sweep of every worker.
+It notifies after the commit, never before: a worker that wakes earlier finds nothing and would drop the notification.
+A notification is a hint and nothing more: the sweep of every worker finds the work whose notification was lost.
 """
 
 from collections.abc import Collection

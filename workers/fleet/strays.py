@@ -19,7 +19,7 @@ class Strays:
     """Gives back the strays of one worker, after something that may have left some."""
 
     def __init__(self, database: Database, *, delay_s: float) -> None:
-        """A run that is given back is due again after `delay_s` seconds."""
+        """A run that is released is due again after `delay_s` seconds."""
         self._database = database
         self._delay_us = round(delay_s * 1_000_000)
         self._broken: dict[tuple[int, int], Failure] = {}  #: by run and fence: what its turn broke off with

@@ -1,34 +1,34 @@
 """A worker: claims runs and takes turns of them, many at a time.
 
-It wakes for a doorbell, for the next due time, and at least every `sweep_s` to look for what nobody rang for: runs
+It wakes for a notification, for the next due time, and at least every `sweep_s` to look for lost notifications: runs
 that are due, runs whose worker died, and what came from outside for the runs it moves.
 """
 
 import asyncio
 import json
 import logging
-import os
-import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 
-from threadmark.state import Claim, Held, claim, claim_run, new_id, next_due_us, own
+from threadmark.state import claim, claim_run, next_due_us
+from threadmark.state.tasks.tasks import Task
+from threadmark.workers.agents.agent import Registry
+from threadmark.workers.fleet.active_turns import ActiveTurns
 from threadmark.workers.fleet.dead_workers import DeathWatch
 from threadmark.workers.fleet.housekeeping import Housekeeping
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.pace import Pace
-from threadmark.workers.fleet.services import Services
 from threadmark.workers.fleet.strays import Strays
+from threadmark.workers.fleet.task_runner import TaskRunner
 from threadmark.workers.fleet.trial import Trials
 from threadmark.workers.fleet.worker_stats import WorkerStats
 from threadmark.workers.pools import UPKEEP
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
-from threadmark.workers.tasks.task_runner import TaskRunner
 from threadmark.workers.turn.turn import Turn
-from threadmark.workers.turn.turn_failures import blamed
+from threadmark.workers.turn.turn_parts import TurnParts
 
-__all__ = ["Pace", "Worker", "new_worker_id"]
+__all__ = ["Pace", "Worker"]
 
 _LOG = logging.getLogger("threadmark.worker")
 #: How long a lease that had ended waits to hear what others hold by now; heartbeats wait with it (seconds).
@@ -37,51 +37,57 @@ LOST_S = 2.0
 STOP_S = 5.0
 
 
-def new_worker_id(now_us: int) -> str:
-    """A name that says where the worker runs; unique."""
-    host = "".join(each if each.isalnum() else "-" for each in socket.gethostname())[:32]
-    return f"{host}-{os.getpid()}-{new_id(now_us)[-12:]}"
-
-
 class Worker:
     """Runs in the event loop of its process until `stop`."""
 
     def __init__(
         self,
-        services: Services,
+        parts: TurnParts,
+        registry: Registry,
         lease: Lease,
         worker_id: str,
         pace: Pace,
         task_runner: TaskRunner | None = None,
         supervisor: Supervisor | None = None,
+        tidy: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """Turns of the agents in `registry` are taken with `parts`. `tidy` is called now and then; None: never."""
         self.worker_id = worker_id
         self._supervisor = supervisor or Supervisor()
         self._deaths = DeathWatch(lease, self._supervisor, probe_s=pace.probe_s, on_death=self._found_dead)
         self.task_runner = task_runner or TaskRunner(
-            services, lease, worker_id, {}, sweep_s=pace.sweep_s, supervisor=self._supervisor
+            parts.database, lease, worker_id, {}, sweep_s=pace.sweep_s, supervisor=self._supervisor
         )
-        self._services = services
+        self._registry = registry
+        self._database = parts.database
         self._lease = lease
         self._pace = pace
         self._bell = asyncio.Event()
         self._stopping = False
-        self._turns: dict[asyncio.Task[None], Turn] = {}
-        self._routes = [route for agent in services.registry for route in agent.routes]
+        self._routes = [route for agent in registry for route in agent.routes]
         self._loops: list[Loop] = []
         self._sweeping = asyncio.Lock()  # a sweep that claims may fill the room that is left
         self._claiming: set[asyncio.Task[None]] = set()
-        self._listen_due = 0.0
-        self._trials = Trials(services.database, lease, worker_id, self._routes, self._is_idle, look_s=pace.sweep_s)
+        self._trials = Trials(
+            parts.database,
+            lease,
+            worker_id,
+            self._is_idle,
+            self.notify,
+            routes=self._routes,
+            kinds=self.task_runner.kinds,
+            look_s=pace.sweep_s,
+        )
         self.task_runner.wait_for(lambda: self._trials.allow_claims)
-        self._housekeeping = Housekeeping(services, self._supervisor)
+        self._housekeeping = Housekeeping(tidy, self._supervisor)
         self._announce_deaths: Callable[[], None] | None = None
-        self._strays = Strays(services.database, delay_s=pace.sweep_s)
+        self._strays = Strays(parts.database, delay_s=pace.sweep_s)
+        self._turns = ActiveTurns(parts, registry, lease, worker_id, self._strays, self._ended, listen_s=pace.sweep_s)
         self._stats = WorkerStats(loops=self._supervisor.reports)
 
     async def start(self) -> None:
-        """Take the lease, bury the dead, and begin to serve. Returns once the worker can claim."""
-        agents = json.dumps({agent.name: agent.version for agent in self._services.registry})
+        """Take the lease, reap dead workers, and begin to serve. Returns once the worker can claim."""
+        agents = json.dumps({agent.name: agent.version for agent in self._registry})
         loop = asyncio.get_running_loop()
 
         def lost() -> None:
@@ -89,8 +95,8 @@ class Worker:
             try:
                 dropping.result(LOST_S)
             except Exception:
-                # A loop that is held up, or a database that fails again: what may be somebody else's is nobody's here.
-                _LOG.exception("what others hold could not be told; everything is let go")
+                # A blocked loop, or a database that fails again: what another worker may hold must not go on here.
+                _LOG.exception("cannot read what other workers hold; releasing every turn and task")
                 dropping.cancel()
                 loop.call_soon_threadsafe(self.let_go)
 
@@ -106,7 +112,7 @@ class Worker:
         self._housekeeping.start()
 
     def announce_deaths_by(self, announce: Callable[[], None]) -> None:
-        """Call this, too, when workers were found dead: their runs are for whoever has room, and not for the finder."""
+        """Call this, too, when workers were found dead: any worker with room takes their runs, not only the finder."""
         self._announce_deaths = announce
 
     def notify(self) -> None:
@@ -133,17 +139,14 @@ class Worker:
         if not run_ids:
             self._trials.look()
             self.task_runner.notify()
-        for turn in self._turns.values():
-            if turn.run_id in run_ids:
-                turn.notice()
+        self._turns.notice(run_ids)
         self.task_runner.notice(run_ids)
         self.notify()
 
     def let_go(self) -> None:
-        """The lease is lost: every thread and task belongs to somebody else now."""
+        """The lease is lost: every thread and task belongs to another worker now."""
         self.task_runner.let_go()
-        for turn in self._turns.values():
-            turn.release()
+        self._turns.let_go()
 
     @property
     def turn_count(self) -> int:
@@ -153,26 +156,24 @@ class Worker:
     async def stop(self) -> list[tuple[str, int]]:
         """Claim nothing more, give the turns their grace, abandon the rest at once, and give the lease back.
 
-        Returns the runs that were let go, each with the number of its next turn: whoever hears of them goes on.
+        Returns the runs that were released, each with the number of its next turn, for the workers that go on.
         """
         # First: a sweep that sees the flag ends while others are still being stopped.
         self._supervisor.dismiss(*self._loops)
         self._stopping = True
         self._bell.set()
         # What waits for a database that is away would hold the stop up for as long as writers wait.
-        self._services.database.hurry()
+        self._database.hurry()
         await self.task_runner.stop()
         await self._deaths.stop()
         await self._housekeeping.stop()
         await self._supervisor.stop(*self._loops, patience_s=STOP_S)
         if self._claiming:
             await asyncio.wait(self._claiming, timeout=STOP_S)
-        if self._turns:
-            await asyncio.wait(self._turns, timeout=self._pace.grace_s)
-        released = [(turn.run_id, turn.attempt + 1) for turn in self._turns.values()]
+        await self._turns.wait(self._pace.grace_s)
+        released = self._turns.successors
         self.let_go()
-        if self._turns:
-            await asyncio.wait(self._turns, timeout=self._pace.grace_s + 5)
+        await self._turns.wait(self._pace.grace_s + 5)
         await UPKEEP.run(self._lease.end)
         return released
 
@@ -180,8 +181,8 @@ class Worker:
         while not self._stopping:
             self._bell.clear()
             try:
-                await self._give_back_strays()
-                await self._listen()
+                await self._release_strays()
+                await self._turns.listen()
                 claimed = await self._try_a_suspect() or await self._claim()
                 wait_s = 0.0 if claimed else await self._until_next_s()
             except Exception:
@@ -205,34 +206,18 @@ class Worker:
         if self._announce_deaths is not None:
             self._announce_deaths()
 
-    async def _give_back_strays(self) -> None:
+    async def _release_strays(self) -> None:
         if not self._strays.may_exist:
             return
-        held = await self._held()
+        held = await self._turns.held()
         # What was just claimed is no stray.
         if not self._claiming:
-            await self._strays.release(held, {turn.run for turn in self._turns.values()})
-
-    async def _listen(self) -> None:
-        """Look for what came from outside for the turns that are being taken, and that no notice told of."""
-        now = asyncio.get_running_loop().time()
-        if not self._turns or now < self._listen_due:
-            return
-        self._listen_due = now + self._pace.sweep_s
-        inboxes = {each.run: each.inbox for each in await self._held()}
-        for turn in self._turns.values():
-            turn.look(inboxes.get(turn.run))
+            await self._strays.release(held, self._turns.runs)
 
     async def _drop_lost(self) -> None:
         """The lease had ended: let go of the threads that others have taken since, and of every task."""
         self.task_runner.let_go()
-        held = {each.run: each.fence for each in await self._held()}
-        for turn in self._turns.values():
-            if held.get(turn.run) != turn.fence:
-                turn.release()
-
-    async def _held(self) -> list[Held]:
-        return await self._services.database.read(lambda connection: own(connection, self.worker_id))
+        await self._turns.drop_lost()
 
     @property
     def _room(self) -> int:
@@ -242,24 +227,24 @@ class Worker:
 
     async def _claim_run(self, run_id: str) -> None:
         try:
-            claimed = await self._services.database.write(
+            claimed = await self._database.write(
                 lambda connection: claim_run(connection, self.worker_id, self._routes, run_id)
             )
         except Exception:
-            # As in the sweep: whether the claim was committed may be unknown, and the next sweep sees to it.
+            # As in the sweep: whether the claim was committed may be unknown, and the next sweep finds out.
             _LOG.exception("run %s could not be claimed", run_id)
             self._strays.may_exist = True
             return
         if claimed is not None:
             self._stats.claimed([claimed], orphan_count=0)
-            self._take(claimed)
+            self._turns.begin(claimed)
 
     async def _claim(self) -> bool:
         async with self._sweeping:
             room = self._room
             if room <= 0 or not self._lease.is_safe:
                 return False
-            claims = await self._services.database.write(
+            claims = await self._database.write(
                 self._lease.sparing(
                     lambda connection: claim(
                         connection,
@@ -273,7 +258,7 @@ class Worker:
             )
             self._stats.claimed(claims, orphan_count=sum(each.was_orphan for each in claims))
             for each in claims:
-                self._take(each)
+                self._turns.begin(each)
         return bool(claims)
 
     def _is_idle(self) -> bool:
@@ -286,33 +271,20 @@ class Worker:
             claimed = await self._trials.claim()
             if claimed is None:
                 return False
+            if isinstance(claimed, Task):
+                self._trials.begun(self.task_runner.begin(claimed, self._trials.ended))
+                return True
             self._stats.claimed([claimed], orphan_count=1)
-            self._trials.begun(self._take(claimed))
+            self._trials.begun(self._turns.begin(claimed))
         return True
 
-    def _take(self, claimed: Claim) -> Turn:
-        agent = self._services.registry.find(claimed.run.assistant)
-        if agent is None:
-            raise LookupError(f"claimed a run of {claimed.run.assistant!r}, which this worker does not have")
-        turn = Turn(self._services, claimed, agent, is_safe=lambda: self._lease.is_safe)
-        task = asyncio.create_task(turn.take(), name=f"turn {claimed.run.run_id}")
-        self._turns[task] = turn
-        task.add_done_callback(self._ended)
-        return turn
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        turn = self._turns.pop(task)
+    def _ended(self, turn: Turn) -> None:
         self._trials.ended(turn)
-        # A turn is never cancelled by its worker: one that was has broken off like any other.
-        error = None if task.cancelled() else task.exception()
-        if task.cancelled() or error is not None:
-            _LOG.error("turn of run %s broke off", turn.run_id, exc_info=error)
-            self._strays.broke_off(turn.run, turn.fence, blamed(error))
         # The next run of the thread, or the next turn of a parked run, may be due already.
         self._bell.set()
 
     async def _until_next_s(self) -> float:
-        due_us = await self._services.database.read(next_due_us)
+        due_us = await self._database.read(next_due_us)
         if due_us is None or due_us == 0:
             return self._pace.sweep_s
         return min(self._pace.sweep_s, due_us / 1_000_000)

@@ -1,4 +1,4 @@
-"""What a worker counts about itself, told with every heartbeat: its claims, and how late its event loop is."""
+"""What a worker counts about itself, reported with every heartbeat: its claims, and how late its event loop is."""
 
 import asyncio
 import threading

@@ -2,7 +2,7 @@
 
 Servers differ in small ways, and a thread must survive each of them: ids that are empty, repeated in one reply or
 repeated from an earlier turn; several calls under one index; names that no later request may hold; a code point cut
-in two. What cannot be mended is refused or marked invalid, never passed on.
+in two. What cannot be repaired is refused or marked invalid, never passed on.
 """
 
 import json

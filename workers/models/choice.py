@@ -2,7 +2,7 @@
 
 | THREADMARK_MODEL | OPENAI_API_KEY | OPENAI_BASE_URL | serves |
 | --- | --- | --- | --- |
-| unset or `offline` | either | either | the offline model: a key alone calls, and pays, nobody |
+| unset or `offline` | either | either | the offline model: a key alone makes no paid call |
 | a name | set | unset | that model at OpenAI |
 | a name | either | set | that model at that server |
 | a name | unset | unset | nothing: refused, a key is missing |

@@ -19,7 +19,7 @@ _SERVER_FAULT = 500
 _TELLING = {400, 404, 413, 422}
 _MESSAGE_LENGTH_MAX = 300
 _SAID_LENGTH_MAX = 4096
-#: What looks like a key of somebody's, also one with its middle starred out.
+#: What looks like an API key, also one with its middle starred out.
 _SECRET = re.compile(r"(?i)\b(?:sk|pk)-[\w.*-]{6,}|\bbearer\s+\S+")
 
 

@@ -71,7 +71,8 @@ def offline_reply(body: Mapping[str, Any]) -> PlannedReply:
         return PlannedReply(text=str(error))
     if not lines:
         in_view_count = sum(each["role"] not in _SYSTEM_ROLES for each in messages)
-        return PlannedReply(text=f"You said: {text}\n({in_view_count} messages in view)")
+        noun = "message" if in_view_count == 1 else "messages"
+        return PlannedReply(text=f"You said: {text}\n({in_view_count} {noun} in view)")
     results = [_text(each) for each in messages[said_at + 1 :] if each["role"] == "tool"]
     if len(results) >= len(lines):
         return PlannedReply(text="\n".join(["Done.", *results]))

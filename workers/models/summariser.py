@@ -23,7 +23,7 @@ class ModelSummariser:
             reply_token_count_max=prompt.output_tokens_max,
         )
         try:
-            reply = await self._model.reply(request, _nobody)
+            reply = await self._model.reply(request, _ignore)
         except ModelError as error:
             raise SummariserFailed(str(error)) from error
         return SummaryReply(
@@ -35,5 +35,5 @@ class ModelSummariser:
         )
 
 
-def _nobody(_: str) -> None:
-    """Nobody reads a summary while it is written."""
+def _ignore(_: str) -> None:
+    """A summary is not streamed while it is written."""

@@ -1,4 +1,4 @@
-"""What arq calls: a job is a ring for one run or one task, and this process's worker does the rest.
+"""What arq calls: a job is a notification for one run or one task, and this process's worker does the rest.
 
 A job ends as soon as its run or task is claimed; what follows is the worker's, under the lease of the database. A job
 that lasted as long as a turn would leave a mark in Redis for as long, after a kill, and be ended by arq's time-out

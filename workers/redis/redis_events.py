@@ -1,6 +1,6 @@
 """What live events look like in Redis: an entry of a run's stream, and a wake-up that something stirs in a run.
 
-Pure. What comes from Redis is decoded strictly: whoever can write there can write anything.
+Pure. What comes from Redis is decoded strictly: a client that can write there can write anything.
 """
 
 import re
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.feeds.feed import Flash
 
 __all__ = ["RunNotice", "decode_flash", "decode_notices", "encode_flash", "encode_notices", "place_of"]
 

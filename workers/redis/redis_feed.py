@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from arq.connections import ArqRedis
 
-from threadmark.workers.fleet.feed import Flash, RunKey
-from threadmark.workers.fleet.local_feed import LocalFeed, LocalWatch
+from threadmark.workers.feeds.feed import Flash, RunKey
+from threadmark.workers.feeds.local_feed import LocalFeed, LocalWatch
 from threadmark.workers.redis.redis_events import decode_flash, decode_notices, place_of
 from threadmark.workers.redis.redis_link import AWAY, Outage, flashes_key
 from threadmark.workers.redis.redis_publisher import Publisher
@@ -75,7 +75,7 @@ class RedisFeed(LocalFeed):
             self.forget(key)
             self._fetched.pop(key, None)
 
-    def heard(self, message: bytes) -> None:
+    def received(self, message: bytes) -> None:
         """A wake-up came, from any process of the deployment. Raises msgspec.MsgspecError if it is none."""
         for notice in decode_notices(message):
             key = (notice.tenant_id, notice.run_id)

@@ -1,7 +1,7 @@
 """The intake of a worker process: an arq worker that outlives every outage of Redis.
 
 arq's worker ends when Redis does, or when something in the queue is no job. Neither may end a process that moves runs:
-the sweep goes on meanwhile, and the intake begins anew.
+the sweep goes on meanwhile, and the intake begins again.
 """
 
 import asyncio
@@ -15,12 +15,14 @@ from redis.exceptions import ResponseError
 from threadmark.workers.fleet.worker import Worker
 from threadmark.workers.redis.arq_jobs import FUNCTIONS
 from threadmark.workers.redis.redis_link import AWAY, QUEUE, Outage, decode_job, encode_job, open_redis
-from threadmark.workers.redis.task_shutdown import end
 from threadmark.workers.supervisor import Loop, Supervisor
 
-__all__ = ["ARQ_OPTIONS", "Intake"]
+__all__ = ["ARQ_OPTIONS", "Intake", "end"]
 
-#: How often arq looks into the queue (seconds): half of it is what a ring takes on the way, on average.
+#: How long one cancellation is given (seconds).
+LOCK_RETRY_S = 0.1
+
+#: How often arq looks into the queue (seconds): a notification takes half of it on the way, on average.
 POLL_S = 0.03
 RETRY_S = 0.5
 #: How long a stop waits for claims that are on their way.
@@ -43,7 +45,7 @@ ARQ_OPTIONS: dict[str, Any] = {
 
 
 class Intake:
-    """Hands the runs that are rung for to the worker, until it is closed."""
+    """Hands the runs of received jobs to the worker, until it is closed."""
 
     def __init__(self, redis_url: str, worker: Worker, outage: Outage, supervisor: Supervisor | None = None) -> None:
         self._redis_url = redis_url
@@ -115,3 +117,18 @@ async def _until(closing: asyncio.Event) -> None:
 
 async def _started(ctx: dict[Any, Any]) -> None:
     ctx["outage"].worked()
+
+
+async def end(*tasks: "asyncio.Task[None] | None") -> None:
+    """Cancel the tasks, and return when they have ended.
+
+    The client of Redis sometimes swallows a cancellation that comes while it opens or closes a connection; a loop
+    around it would then go on for ever, and the code that waits for its end too. So the cancellation is repeated until
+    it takes effect.
+    """
+    pending = {each for each in tasks if each is not None}
+    while pending:
+        for each in pending:
+            each.cancel()
+        ended, pending = await asyncio.wait(pending, timeout=LOCK_RETRY_S)
+        await asyncio.gather(*ended, return_exceptions=True)

@@ -1,6 +1,6 @@
-"""The link to Redis: short time-outs, the names of keys and channels, and what is told of an outage.
+"""The link to Redis: short time-outs, the names of keys and channels, and the log lines of an outage.
 
-Everything in Redis is a hint. It may be lost, doubled, late or forged, and whoever reads it asks the database.
+Everything in Redis is a hint. It may be lost, doubled, late or forged, so its reader asks the database.
 """
 
 import json
@@ -27,7 +27,7 @@ AWAY = (RedisError, OSError)
 CONNECT_S = 1.0
 ANSWER_S = 3.0
 CONNECTION_COUNT_MAX = 16
-#: A ring that nobody heard for this long is forgotten: the sweep has found its run.
+#: A job that no worker took for this long expires: the sweep has found its run.
 JOB_TTL_S = 600
 _LOG = logging.getLogger("threadmark.redis")
 
@@ -41,7 +41,7 @@ class Outage:
         self.is_on = False
 
     def failed(self, error: BaseException | str) -> None:
-        """It did not work; what was to be done is left to the sweep, or to the journal."""
+        """A call failed; its work is left to the sweep, or to the journal."""
         self.failure_count += 1
         if not self.is_on:
             self.is_on = True

@@ -1,7 +1,7 @@
-"""The doorbell of a deployment: a job for some worker of it, and notices to all of them.
+"""The notifier of a deployment: a job for one of its workers, and notices to all of them.
 
-A ring is an arq job with the id of a run or a task and nothing else. arq refuses, silently, an id while a job of that
-id exists, so the attempt is part of it: each turn of a run, and each attempt at a task, can be rung for. The caller
+A notification is an arq job with the id of a run or a task. arq refuses, silently, an id while a job of that
+id exists, so the attempt is part of it: each turn of a run, and each attempt at a task, can have a job. The caller
 never waits for Redis: rings leave through a bounded queue, and one that cannot be delivered is dropped.
 """
 
@@ -24,7 +24,7 @@ TAKE_TURN = "take_turn"
 RUN_TASK = "run_task"
 NOTICE_COUNT_MAX = 10_000
 SENDER_COUNT = 4
-#: How long a stop waits for the rings of the runs that were let go.
+#: How long a stop waits for the notifications of the released runs.
 CLOSE_S = 2.0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from arq.connections import ArqRedis
 from redis.exceptions import ResponseError
 
-from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash, RunKey
+from threadmark.workers.feeds.feed import FLASH_COUNT_MAX, Flash, RunKey
 from threadmark.workers.redis.redis_events import RunNotice, encode_flash, encode_notices
 from threadmark.workers.redis.redis_link import AWAY, RUN_NOTICES, Outage, flashes_key
 from threadmark.workers.supervisor import Loop, Supervisor
@@ -20,7 +20,7 @@ STREAM_TTL_S = 300
 #: What waits to be published at most; when it is more, all of it is dropped and left to the journal.
 WAITING_COUNT_MAX = 20_000
 BATCH_COUNT_MAX = 1_000
-#: What Redis says of an entry that is there, or that a later one has overtaken.
+#: What Redis replies for an entry that is there, or that a later one has overtaken.
 _PASSED = "equal or smaller"
 
 #: A flash; the seq that the run's journal is durable up to; None: the turn is over.

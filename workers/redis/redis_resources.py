@@ -1,4 +1,4 @@
-"""What a process has of Redis: one client, and on it a doorbell, a feed, an ear, and for a worker an intake.
+"""What a process has of Redis: one client, and on it a notifier, a feed, a subscription, and for a worker an intake.
 
 Nothing here is waited for at the start, and nothing of it can end the process.
 """
@@ -42,15 +42,15 @@ class RedisSide:
         return self._notifier, self._feed, self._subscription, self._intake
 
     def connect(self, worker: Worker | None, local: Notifier, *, with_readers: bool) -> Notifier:
-        """Begin to publish and to listen; the doorbell to ring from now on."""
+        """Begin to publish and to listen; returns the notifier to use from now on."""
         notifier = RedisNotifier(self._redis, self._notifier, local, self._supervisor)
         listeners: dict[str, Listener] = {}
         if with_readers:
-            listeners[RUN_NOTICES] = Listener(heard=self.feed.heard, missed=self.feed.missed)
+            listeners[RUN_NOTICES] = Listener(received=self.feed.received, missed=self.feed.missed)
         if worker is not None:
             worker.announce_deaths_by(notifier.announce_deaths)
             listeners[NOTICES] = Listener(
-                heard=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.notify
+                received=lambda message: worker.notice(tuple(_RUN_IDS.decode(message))), missed=worker.notify
             )
         parts: list[RedisFeed | RedisNotifier | RedisSubscription] = [self.feed, notifier]
         if listeners:

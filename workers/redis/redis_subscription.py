@@ -1,7 +1,7 @@
-"""The ear of a process: one subscription to Redis, fanned out in memory.
+"""One subscription to Redis for each process, fanned out in memory.
 
-What is published while nobody is connected is gone. So each time that the ear has subscribed, the first time and after
-every outage, it says so, and its listeners look for themselves at what they may have missed.
+Redis keeps nothing for a subscriber that is not connected. So after each subscription, the first one and those after an
+outage, the listeners are called to look for themselves at what they may have missed.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ _LOG = logging.getLogger("threadmark.redis")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One channel's: what to do with a message (`heard` may raise MsgspecError), and when some may have been missed."""
+    """What one channel does with a message (`received` may raise MsgspecError), and after messages may be lost."""
 
-    heard: Callable[[bytes], None]
+    received: Callable[[bytes], None]
     missed: Callable[[], None]
 
 
@@ -96,7 +96,7 @@ class RedisSubscription:
             listener.missed()
         elif message["type"] == "message":
             try:
-                listener.heard(message["data"])
+                listener.received(message["data"])
             except msgspec.MsgspecError as error:
                 # Anybody who may write to Redis can publish anything; what is no message tells nothing.
                 _LOG.debug("not a message: %s", error)

@@ -1,92 +1,38 @@
 """Settings: read once from the environment, checked, and frozen.
 
 A wrong value stops the start with one sentence: the variable, the value (never a secret), what is allowed, and an
-example. The variables themselves are listed in `setting_variables.py`.
+example. Each setting is declared once, in the module of its subject; `docs/settings.md` is compared with that.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Self
 
-from threadmark.compaction import Price
-from threadmark.db import Limits
-from threadmark.workers.settings.bound_variables import BOUND, Bounds
-from threadmark.workers.settings.database_variables import LIMIT
-from threadmark.workers.settings.values import Network, shown_url
-from threadmark.workers.settings.variables import OFFLINE_MODEL, VARIABLES, SettingsRefused
+from threadmark.workers.settings.database_limits import DatabaseLimits
+from threadmark.workers.settings.declaration import SettingsRefused, variables
+from threadmark.workers.settings.edge_settings import EdgeSettings
+from threadmark.workers.settings.fleet_settings import FleetSettings
+from threadmark.workers.settings.memory_settings import MemorySettings
+from threadmark.workers.settings.model_settings import OFFLINE_MODEL, ModelSettings
+from threadmark.workers.settings.tenant_bounds import TenantBounds
+from threadmark.workers.settings.values import shown_url
 
-__all__ = ["Settings", "SettingsRefused"]
+__all__ = ["VARIABLES", "Settings", "SettingsRefused"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What a process was told, all of it. Durations are seconds, sizes bytes."""
-
-    host: str
-    port: int
-    data_dir: Path
-    state_database_url: str = field(repr=False)
-    redis_url: str | None = field(repr=False)
-    serve_worker: str
-    memory_database_url: str = field(repr=False)
-    qdrant_url: str | None = field(repr=False)
-    qdrant_api_key: str | None = field(repr=False)
-    memory_index: str
-    embedder: str
-    embedder_url: str | None = field(repr=False)
-    recalls_kept_days: int
-    ledger_words_days: int
-    agents: str
-    model: str
-    model_prices: Mapping[str, Price]
-    openai_api_key: str | None = field(repr=False)
-    openai_base_url: str | None
-    lease_ttl_s: float
-    heartbeat_s: float
-    health_port: int | None
-    sweep_s: float
-    folds_mib: int
-    body_bytes_max: int
-    import_bytes_max: int
-    rate_per_s: float
-    rate_burst: int
-    trusted_proxies: tuple[Network, ...]
-    allowed_hosts: tuple[str, ...]
-    allowed_origins: tuple[str, ...]
-    otlp_traces_url: str | None = field(repr=False)
-    log_level: str
-    bounds: Bounds
-    answer_s: float
-    limits: Limits
-
-    @property
-    def serves_with_worker(self) -> bool:
-        """Whether the process that serves the API moves runs too."""
-        return self.redis_url is None if self.serve_worker == "auto" else self.serve_worker == "yes"
-
-    @property
-    def model_price(self) -> Price | None:
-        """What the server's own model costs; None: nobody said."""
-        return self.model_prices.get(self.model)
+# The last base is declared first: the documents begin with the server.
+class Settings(DatabaseLimits, TenantBounds, EdgeSettings, FleetSettings, ModelSettings, MemorySettings):
+    """All settings of a process. Durations are seconds, sizes bytes."""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> "Settings":
+    def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """The settings of `environment`; an empty value counts as none. Raises SettingsRefused."""
-        values = {variable.field: variable.read(environment) for variable in VARIABLES}
-        values["limits"] = Limits(**_taken_from(values, LIMIT))
-        values["bounds"] = Bounds(**_taken_from(values, BOUND))
-        data_dir = values["data_dir"]
-        for store in ("state", "memory"):
-            values[f"{store}_database_url"] = values[f"{store}_database_url"] or f"sqlite:///{data_dir / store}.db"
-        settings = cls(**values)
+        settings = super().from_environment(environment)
         _check_relations(settings)
         return settings
 
 
-def _taken_from(values: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Those whose names begin with the prefix, by the rest of their names; they are in `values` no longer."""
-    return {name.removeprefix(prefix): values.pop(name) for name in list(values) if name.startswith(prefix)}
+#: Every variable that a process reads.
+VARIABLES = variables(Settings)
 
 
 def _check_relations(settings: Settings) -> None:

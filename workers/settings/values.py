@@ -144,9 +144,9 @@ def secret(text: str) -> str:
 def prices(text: str) -> Mapping[str, Price]:
     """What models cost, by their names: amounts of money per million tokens, as decimals in texts."""
     try:
-        told = json.loads(text, object_pairs_hook=_each_once)
-        read = {name(model): price_of(told[model]["input"], told[model]["output"]) for model in told}
-        _wanted(told, all(each.keys() == {"input", "output"} for each in told.values()))
+        given = json.loads(text, object_pairs_hook=_each_once)
+        read = {name(model): price_of(given[model]["input"], given[model]["output"]) for model in given}
+        _wanted(given, all(each.keys() == {"input", "output"} for each in given.values()))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise WrongValue from error
     return MappingProxyType(read)

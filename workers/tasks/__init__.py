@@ -1,1 +1,1 @@
-"""Background tasks: the runner, and what each kind of task does."""
+"""Background tasks: what each kind of task does, and what a handler is given."""

@@ -1,6 +1,6 @@
-"""Compaction of many threads, as one background task that survives whoever does it.
+"""Compaction of many threads, as one background task that survives its worker.
 
-A batch of threads at a time: what came of it is reported, with where to go on, before the next. A batch that a death
+A batch of threads at a time: its outcome is reported, with where to go on, before the next. A batch that a death
 cut short is gone through again, and finds what it had done: each thread's compaction has a key of its own.
 """
 
@@ -24,11 +24,10 @@ from threadmark.compaction import (
     dropped_in,
     purse_spent,
 )
-from threadmark.state import NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key
+from threadmark.state import Database, NotFound, Thread, ThreadFilter, count_threads, search_threads, sort_key, to_us
 from threadmark.state.tasks.tasks import Task
-from threadmark.workers.fleet.services import Services
 from threadmark.workers.tasks.compaction_outlook import outlook_of
-from threadmark.workers.tasks.compaction_tasks import add_compaction_task, perform, service_of, summariser_of
+from threadmark.workers.tasks.compaction_tasks import Compactor, add_compaction_task
 from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["COMPACT_MANY", "JobPayload", "JobProgress", "compact_many", "key_prefix"]
@@ -68,9 +67,9 @@ class JobPayload(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a job is. `outcomes` counts threads by what came of them; `after` is where it goes on.
+    """How far a job is. `outcomes` counts threads by their outcome; `after` is where it goes on.
 
-    `cost` is in picos, and None where nobody said what the model costs. Outcomes are statuses of compactions,
+    `cost` is in picos, and None where the price of the model is not configured. Outcomes are statuses of compactions,
     `would_commit` in a dry run, `busy` (a run holds the thread; its compaction follows by itself) and `gone`.
     """
 
@@ -126,31 +125,31 @@ def key_prefix(task_id: str) -> str:
     return f"job:{task_id}:"
 
 
-async def compact_many(services: Services, task: Task, context: TaskContext) -> dict[str, Any]:
+async def compact_many(task: Task, context: TaskContext, *, database: Database, compactor: Compactor) -> dict[str, Any]:
     """The handler of COMPACT_MANY."""
     job = msgspec.convert(task.payload, JobPayload)
     if task.progress is None:
-        count = await services.database.read(partial(count_threads, tenant_id=task.tenant_id, chosen=job.chosen))
+        count = await database.read(partial(count_threads, tenant_id=task.tenant_id, chosen=job.chosen))
         progress = JobProgress(thread_count=count)
         await context.report(msgspec.to_builtins(progress))
     else:
         progress = msgspec.convert(task.progress, JobProgress)
-    while progress.stopped_by is None and (threads := await _batch(services, task, job, progress)):
+    while progress.stopped_by is None and (threads := await _batch(database, task, job, progress)):
         purse = _JobBudget(job.prompt_tokens_max, progress.prompt_tokens)
         room = asyncio.Semaphore(job.concurrency)
         async with asyncio.TaskGroup() as group:
-            doing = [group.create_task(_one(services, task, job, each, room, purse)) for each in threads]
-        progress = _further(progress, [each.result() for each in doing], threads[-1], await _cost(services, task, job))
+            doing = [group.create_task(_one(database, compactor, task, job, each, room, purse)) for each in threads]
+        progress = _further(progress, [each.result() for each in doing], threads[-1], await _cost(database, task, job))
         await context.report(msgspec.to_builtins(progress))
     return dict(msgspec.to_builtins(progress))
 
 
-async def _cost(services: Services, task: Task, job: JobPayload) -> int | None:
-    return await services.database.read(partial(purse_spent, purse_id=task.task_id)) if job.has_purse else None
+async def _cost(database: Database, task: Task, job: JobPayload) -> int | None:
+    return await database.read(partial(purse_spent, purse_id=task.task_id)) if job.has_purse else None
 
 
-async def _batch(services: Services, task: Task, job: JobPayload, progress: JobProgress) -> list[Thread]:
-    return await services.database.read(
+async def _batch(database: Database, task: Task, job: JobPayload, progress: JobProgress) -> list[Thread]:
+    return await database.read(
         lambda connection: search_threads(
             connection,
             task.tenant_id,
@@ -164,7 +163,13 @@ async def _batch(services: Services, task: Task, job: JobPayload, progress: JobP
 
 
 async def _one(
-    services: Services, task: Task, job: JobPayload, thread: Thread, room: asyncio.Semaphore, purse: _JobBudget
+    database: Database,
+    compactor: Compactor,
+    task: Task,
+    job: JobPayload,
+    thread: Thread,
+    room: asyncio.Semaphore,
+    purse: _JobBudget,
 ) -> _Outcome:
     """Compact one thread, when there is room and money for it."""
     amount = _bound_of(job)
@@ -173,7 +178,7 @@ async def _one(
             return _Outcome(what=TOKENS_USED)
         outcome = _Outcome(what=GONE)
         try:
-            outcome = await _compact(services, task, job, thread)
+            outcome = await _compact(database, compactor, task, job, thread)
         except NotFound:
             outcome = _Outcome(what=GONE)
         except BudgetSpent:
@@ -183,8 +188,8 @@ async def _one(
         return outcome
 
 
-async def _compact(services: Services, task: Task, job: JobPayload, thread: Thread) -> _Outcome:
-    compactions = service_of(services).compactions
+async def _compact(database: Database, compactor: Compactor, task: Task, job: JobPayload, thread: Thread) -> _Outcome:
+    compactions = compactor.service.compactions
     order = Order(
         key=f"{key_prefix(task.task_id)}{thread.thread_id}",
         policy=job.policy,
@@ -194,19 +199,16 @@ async def _compact(services: Services, task: Task, job: JobPayload, thread: Thre
         purse=task.task_id if job.has_purse else UNSET,
     )
     if job.dry_run:
-        summariser = summariser_of(services, job.summariser)
-        preview = await compactions.preview(task.tenant_id, thread.thread_id, order, summariser, services.price)
+        preview = await compactor.preview(task.tenant_id, thread.thread_id, order)
         await compactions.keep_outlook(task.task_id, thread.number, outlook_of(preview, thread.thread_id))
         return _previewed(preview)
     ordered, _ = await compactions.begin(task.tenant_id, thread.thread_id, order)
     for _ in range(BUSY_COUNT_MAX):
-        done = await perform(services, ordered.compaction_id, job.summariser)
+        done = await compactor.perform(ordered.compaction_id, job.summariser)
         if not done.is_open:
             return _performed(done, job)
         await asyncio.sleep(BUSY_S)
-    await services.database.write(
-        partial(add_compaction_task, ordered=ordered, now_us=services.now_us()), repeatable=True
-    )
+    await database.write(partial(add_compaction_task, ordered=ordered, now_us=to_us(compactor.now())), repeatable=True)
     # It is compacted after the job, maybe: what it may cost then is the job's all the same, or the bound would be none.
     return _Outcome(what=BUSY, prompt_tokens=_bound_of(job))
 
@@ -217,7 +219,7 @@ def _bound_of(job: JobPayload) -> int:
 
 
 def _performed(done: Compaction, job: JobPayload) -> _Outcome:
-    # What calls in vain cost is not told; they cannot have cost more than their bound.
+    # The cost of failed calls is not known; they cannot have cost more than their bound.
     prompt_tokens = _bound_of(job) if done.status is CompactionStatus.ABORTED else done.prompt_tokens
     return _Outcome(
         what=MONEY_USED if done.error_code == MONEY_USED else str(done.status),

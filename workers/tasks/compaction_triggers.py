@@ -1,20 +1,18 @@
-"""Compactions that nobody orders: by the number of runs, and of threads that are left alone.
+"""Compactions without an order: after a number of runs, and of idle threads.
 
 A task is committed with the end of each run and holds no words; when it is due it looks whether there is work.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from threadmark.compaction import Live, Loaded, Order, Role, Trigger
-from threadmark.state import NotFound, Run, list_runs
+from threadmark.state import Database, NotFound, Run, list_runs
 from threadmark.state.tasks.tasks import NewTask, Task
-from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.agents.compaction_policy import version_of
-from threadmark.workers.agents.policy_lookup import resolved_policy
 from threadmark.workers.agents.tools import NonRetryable
-from threadmark.workers.fleet.services import Services
-from threadmark.workers.tasks.compaction_tasks import order_compaction
+from threadmark.workers.tasks.compaction_tasks import Compactor, resolved_policy
 from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["COMPACT_IF_DUE", "compact_if_due", "compactions_after"]
@@ -44,20 +42,31 @@ def compactions_after(agent: ChatAgent, run: Run, now_us: int) -> Iterator[NewTa
             )
 
 
-async def compact_if_due(services: Services, task: Task, _: TaskContext) -> dict[str, Any]:
-    """The handler of COMPACT_IF_DUE: order a compaction, or say why none is needed. Raises NotFound for the thread."""
-    agent = services.registry.find(task.payload["assistant"])
-    if agent is None or agent.compaction is None or services.compaction is None:
+async def compact_if_due(
+    task: Task,
+    _: TaskContext,
+    *,
+    database: Database,
+    registry: Registry,
+    compactor: Compactor,
+    on_ordered: Callable[[], None],
+) -> dict[str, Any]:
+    """The handler of COMPACT_IF_DUE: order a compaction, or say why none is needed. Raises NotFound for the thread.
+
+    `on_ordered` is called after the commit that added the compaction's task.
+    """
+    agent = registry.find(task.payload["assistant"])
+    if agent is None or agent.compaction is None:
         return {"skipped": "the agent compacts nothing any more"}
     trigger, thread_id = Trigger(task.payload["trigger"]), str(task.payload["thread_id"])
-    loaded = await services.compaction.compactions.load(task.tenant_id, thread_id)
-    last = await services.database.read(lambda connection: list_runs(connection, loaded.thread.number, limit=1))
+    loaded = await compactor.service.compactions.load(task.tenant_id, thread_id)
+    last = await database.read(lambda connection: list_runs(connection, loaded.thread.number, limit=1))
     if not last or last[0].run_id != task.payload["run_id"]:
         return {"skipped": "a later run came"}
     if trigger is Trigger.TURNS and _turns_shown(loaded) < (agent.compaction.turns or 0):
         return {"skipped": "too few turns since the last compaction"}
     try:
-        policy = await resolved_policy(agent.compaction, services.database, task.tenant_id)
+        policy = await resolved_policy(agent.compaction, database, task.tenant_id)
     except NotFound as error:
         name = agent.compaction.policy
         raise NonRetryable(
@@ -70,8 +79,8 @@ async def compact_if_due(services: Services, task: Task, _: TaskContext) -> dict
         summariser=agent.compaction.summariser,
         requested_by=f"agent {agent.name}",
     )
-    ordered, _new = await order_compaction(services, task.tenant_id, thread_id, order)
-    services.task_signal.set()
+    ordered, _new = await compactor.order(task.tenant_id, thread_id, order)
+    on_ordered()
     return {"compaction_id": ordered.compaction_id}
 
 

@@ -22,7 +22,7 @@ _SPOKEN = frozenset(
     {"emitted", "question", "answers", "block", "value", "arguments", "invalid_calls", "failure", "kwargs"}
 )
 _MESSAGE_SPOKEN = frozenset({"content", "name"})
-#: Columns that are JSON of somebody else's making, as a whole.
+#: Columns whose JSON has no fixed schema, as a whole.
 _ROWS = frozenset({"metadata", "error", "label", "arguments", "answer", "reply"})
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 #: What an answer of memory keeps: that there was one, when, and how it was found.
@@ -94,7 +94,7 @@ class Erased:
         ]
 
     def is_about(self, kind: str, seq: int, document: Any) -> bool:
-        """Whether the entry is a moment that is to go, or told one of the memories."""
+        """Whether the entry is a moment that is to go, or contains one of the memories."""
         return any(self._names(each, seq) or self._spans_of(each, seq) for each in _messages(kind, document)) or (
             bool(self._memory_ids) and not self._memory_ids.isdisjoint(_ids_in(document))
         )
@@ -256,7 +256,7 @@ def _blank(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sources(sources: Iterable[Any]) -> list[Any]:
-    # The hash of short words tells them to whoever tries.
+    # The hash of short words can be reversed by trying.
     return [{**each, "content_hash": None, "actor": None} if isinstance(each, dict) else each for each in sources]
 
 

@@ -1,7 +1,7 @@
 """Spans of a text that are erased: each becomes `[erased]`, and spans of what stays are found again. Pure.
 
 Spans are half-open, in code points of the text as it was said. `marks` are those that are gone, in order and apart.
-They are kept beside the text, and with both it can be told where any other span stands now:
+They are kept beside the text, and both together give the present place of any other span:
 
     said     plays the cello and eats figs        marks   [(0, 15)]
     now      [erased] and eats figs               `eats figs` stood at (20, 29) and stands at (13, 22)

@@ -11,8 +11,9 @@ from functools import partial
 
 from threadmark.compaction import CompactionService
 from threadmark.memory import ErasureManifest, Origin, quote_hash
-from threadmark.state import Database, read_lines
+from threadmark.state import Database, clear_copies, read_lines, unfinished_copies
 from threadmark.state.threads.erasure import (
+    RowPlace,
     erase_in_rows,
     erase_in_thread,
     find_thread_numbers,
@@ -94,8 +95,8 @@ class JournalErasure:
         return {"journal_entries": self._entry_count, "journal_rows": self._row_count}
 
     async def _erase_thread(self, number: int, erased: Erased) -> None:
-        # The lines of a message that goes are repeated behind it: by the reply, by a tool, by whoever quotes them.
-        words, told_seqs = await self._told(number, erased)
+        # A reply, a tool or a quotation repeats the lines of an erased message after it.
+        words, told_seqs = await self._words_and_seqs(number, erased)
         erased = erased.also(Erased(texts=words, told_seqs=told_seqs))
         if number in self._done:
             erased = erased.also(self._done[number])
@@ -108,8 +109,14 @@ class JournalErasure:
             )
             self._entry_count += step.entry_count
             after = step.after_seq
-        rows = partial(erase_in_rows, thread=number, rewrite=erased)
-        self._row_count += await self._database.write(rows, thread=number)
+        # A process that makes one is refused, and reads the thread again.
+        await clear_copies(self._database, partial(unfinished_copies, source=number))
+        place: RowPlace | None = RowPlace(0, None)
+        while place is not None:
+            rows = partial(erase_in_rows, thread=number, rewrite=erased, after=place)
+            erasing = await self._database.write(rows, thread=number)
+            self._row_count += erasing.row_count
+            place = erasing.after
 
     async def _erase_compacted(self, number: int, erased: Erased) -> None:
         """Ledgers, summaries and the outbox first: while the journal has the words, a second attempt finds them."""
@@ -120,8 +127,8 @@ class JournalErasure:
             counts = await self._compaction.erase_by_number(number, seqs)
             self._row_count += counts.rows + counts.segments + counts.promotions
 
-    async def _told(self, number: int, erased: Erased) -> tuple[list[str], set[int]]:
-        """The words of the messages that go, and the entries of the runs that said or were told what goes."""
+    async def _words_and_seqs(self, number: int, erased: Erased) -> tuple[list[str], set[int]]:
+        """The words of the messages that go, and the entries of the runs that said or recalled what goes."""
         words: list[str] = []
         run_of: dict[int, str] = {}
         about: set[str] = set()
@@ -142,7 +149,7 @@ class JournalErasure:
                         about.add(line.run_id)
 
     async def _telling(self, ids: Collection[str]) -> list[int]:
-        """The threads whose runs were told one of these memories."""
+        """The threads whose runs recalled one of these memories."""
         wanted = {each.encode() for each in ids}
         if not wanted:
             return []

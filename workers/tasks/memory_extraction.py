@@ -4,23 +4,24 @@ A task that is committed with the end of its run. It names the run and holds no 
 journal is enough; done twice, it remembers once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from threadmark.memory import Draft, Forget, Recollection, Scope, Selector, extract
-from threadmark.state import Message, NotFound, RolledBack, Run, RunStarted, Said, Thread, get_thread
+from threadmark.state import Database, Journal, Message, NotFound, RolledBack, Run, RunStarted, Said, Thread, get_thread
 from threadmark.state.tasks.tasks import NewTask, Task
-from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.agents.memory_access import moment_at
+from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
+from threadmark.workers.agents.moments import moment_at
 from threadmark.workers.agents.tools import NonRetryable
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.models import ChatModel
 from threadmark.workers.models.extractor import ModelExtractor
 from threadmark.workers.tasks.erased_json import ERASED
-from threadmark.workers.tasks.task_context import Handler, TaskContext
-from threadmark.workers.turn.messages import text_of
+from threadmark.workers.tasks.task_context import TaskContext
 
-__all__ = ["EXTRACT_MEMORY", "ExtractionIncomplete", "extraction_of", "extractor_of"]
+__all__ = ["EXTRACT_MEMORY", "ExtractionIncomplete", "MemoryExtraction", "extraction_of"]
 
 EXTRACT_MEMORY = "extract_memory"
 #: Code points of one raw turn: a longer message is kept in pieces of this length.
@@ -35,28 +36,35 @@ def extraction_of(agent: ChatAgent, run: Run) -> NewTask | None:
     """The task that a run leaves when it ends; None where there is nothing to remember."""
     if agent.memory is None or agent.memory.extract == "off":
         return None
-    if not any(each.type == "human" and text_of(each).strip() for each in run.request.messages):
+    if not any(each.type == "human" and each.text.strip() for each in run.request.messages):
         return None
     payload = {"run_id": run.run_id, "thread_id": run.thread_id, "assistant": run.assistant}
     return NewTask(tenant_id=run.tenant_id, kind=EXTRACT_MEMORY, key=run.run_id, payload=payload)
 
 
-def extractor_of(services: Services) -> Handler:
-    """The handler of those tasks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryExtraction:
+    """What those tasks go through: from the journal to `recollection` (None: no memory here), read by `model`."""
 
-    async def handle(task: Task, _context: TaskContext) -> dict[str, Any]:
-        if services.recollection is None:
+    database: Database
+    journal: Journal
+    registry: Registry
+    recollection: Recollection | None
+    model: ChatModel
+    now: Callable[[], datetime]
+
+    async def extract(self, task: Task, _: TaskContext) -> dict[str, Any]:
+        """The handler of EXTRACT_MEMORY."""
+        if self.recollection is None:
             raise NonRetryable("this server has no memory")
-        return await _Run(services, services.recollection, task).remember()
-
-    return handle
+        return await _Run(self, self.recollection, task).remember()
 
 
 class _Run:
     """One run that is remembered."""
 
-    def __init__(self, services: Services, memory: Recollection, task: Task) -> None:
-        self._services = services
+    def __init__(self, parts: MemoryExtraction, memory: Recollection, task: Task) -> None:
+        self._parts = parts
         self._memory = memory
         self._task = task
         self._run_id = str(task.payload["run_id"])
@@ -64,7 +72,7 @@ class _Run:
 
     async def remember(self) -> dict[str, Any]:
         """The ids of what was kept. Raises ExtractionIncomplete behind everything that could be kept."""
-        agent = self._services.registry.find(self._assistant)
+        agent = self._parts.registry.find(self._assistant)
         if agent is None or agent.memory is None or agent.memory.extract == "off":
             return {"skipped": "the agent extracts nothing any more"}
         try:
@@ -72,9 +80,13 @@ class _Run:
             scope = self._scope(agent.memory, thread)
         except (NotFound, NoScope) as error:
             return {"skipped": str(error)}
-        extractor = None if agent.memory.extract == "rules" else ModelExtractor(self._services.model, agent, self._task)
+        extractor = (
+            None
+            if agent.memory.extract == "rules"
+            else ModelExtractor(self._parts.model, agent.model, self._task.task_id)
+        )
         kept = [
-            await extract(self._memory, draft, scope=scope, now=self._services.now(), extractor=extractor)
+            await extract(self._memory, draft, scope=scope, now=self._parts.now(), extractor=extractor)
             for draft in await self._drafts(agent.memory, thread, scope)
         ]
         await self._forget_again(thread)
@@ -88,7 +100,7 @@ class _Run:
 
     async def _thread(self) -> Thread:
         thread_id = str(self._task.payload["thread_id"])
-        return await self._services.database.read(
+        return await self._parts.database.read(
             lambda connection: get_thread(connection, self._task.tenant_id, thread_id)
         )
 
@@ -103,7 +115,7 @@ class _Run:
 
     async def _said(self, thread: Thread) -> list[tuple[Message, Said]]:
         """What people said to the run, with where it stands; nothing of a run that was rolled back."""
-        entries = await self._services.journal.read(thread.number)
+        entries = await self._parts.journal.read(thread.number)
         if any(isinstance(each.entry, RolledBack) and each.entry.run_id == self._run_id for each in entries):
             return []
         return [
@@ -119,7 +131,7 @@ class _Run:
             _draft(message, said, span, thread, scope, policy)
             for message, said in await self._said(thread)
             if not _is_erased(message)
-            for span in _pieces(text_of(message))
+            for span in _pieces(message.text)
         ]
 
     async def _forget_again(self, thread: Thread) -> None:
@@ -128,7 +140,7 @@ class _Run:
             if _is_erased(message):
                 source = Selector(thread_ref=thread.thread_id, run_ref=self._run_id, seq=said.seq)
                 what = Forget(source=source)
-                await self._memory.erase(what, tenant_id=self._task.tenant_id, now=self._services.now())
+                await self._memory.erase(what, tenant_id=self._task.tenant_id, now=self._parts.now())
 
 
 def _is_erased(message: Message) -> bool:
@@ -149,7 +161,7 @@ def _draft(
     moment = moment_at(message, said, thread_id=thread.thread_id, trust=policy.trust, span=span)
     return Draft(
         namespace=scope.namespace,
-        text=text_of(message)[slice(*span)],
+        text=message.text[slice(*span)],
         observed_at=moment.observed_at,
         trust=moment.trust,
         origin=moment.origin,

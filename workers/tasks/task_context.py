@@ -1,6 +1,6 @@
 """What a background task is to its handler, and what becomes of an attempt that failed.
 
-A handler belongs to a kind. It may be cut short anywhere, by a death or by a stop, and is begun anew by whichever
+A handler belongs to a kind. It may be cut short anywhere, by a death or by a stop, and is begun again by whichever
 worker comes first, so what it does it does by a key of its own, or in one commit. What it reports as progress is there
 for the next attempt, in `task.progress`.
 """
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from threadmark.db.execution.pools import act_for
 from threadmark.state import Database
-from threadmark.state.pools import act_for
 from threadmark.state.tasks.task_claims import HeldTask, report_task
 from threadmark.state.tasks.tasks import Task
 from threadmark.workers.agents.tools import NonRetryable, RetryAfter, RetryPolicy
@@ -37,9 +37,11 @@ class Reschedule(Exception):
 class TaskContext:
     """What a handler is given beside its task."""
 
-    def __init__(self, database: Database, held: HeldTask) -> None:
+    def __init__(self, database: Database, held: HeldTask, progress: Any = None) -> None:
         self._database = database
-        self._held = held
+        self.held = held
+        self._before = msgspec.json.encode(progress)
+        self.has_progressed = False  #: whether anything was reported that the attempts before had not
 
     async def report(self, progress: Any) -> None:
         """Keep how far the task has got (JSON), for everybody to see and for the next attempt to begin from.
@@ -47,10 +49,11 @@ class TaskContext:
         Raises TaskLost.
         """
         kept = await self._database.write(
-            lambda connection: report_task(connection, self._held, progress), repeatable=True
+            lambda connection: report_task(connection, self.held, progress), repeatable=True
         )
         if not kept:
-            raise TaskLost(self._held.task_id)
+            raise TaskLost(self.held.task_id)
+        self.has_progressed = self.has_progressed or msgspec.json.encode(progress) != self._before
 
 
 #: Does a task and returns its result (JSON). Raises Reschedule where it has to wait, NonRetryable for a task that can

@@ -10,11 +10,10 @@ from typing import Any
 
 import msgspec
 
-from threadmark.state import NotFound, Run, RunStatus, Thread, get_thread, list_runs
+from threadmark.compaction import CompactionService
+from threadmark.state import Database, Journal, NotFound, Run, RunStatus, Thread, get_thread, list_runs
 from threadmark.state.tasks.tasks import NewTask, Task
-from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.fleet.services import Services
-from threadmark.workers.tasks.compaction_tasks import service_of
+from threadmark.workers.agents.agent import ChatAgent, Registry
 from threadmark.workers.tasks.task_context import TaskContext
 
 __all__ = ["ANALYSE_THREAD", "analyse_thread", "analysis_after"]
@@ -31,25 +30,33 @@ def analysis_after(agent: ChatAgent, run: Run) -> Iterator[NewTask]:
         yield NewTask(tenant_id=run.tenant_id, kind=ANALYSE_THREAD, key=run.run_id, payload=payload)
 
 
-async def analyse_thread(services: Services, task: Task, _: TaskContext) -> dict[str, Any]:
+async def analyse_thread(
+    task: Task,
+    _: TaskContext,
+    *,
+    database: Database,
+    journal: Journal,
+    registry: Registry,
+    compaction: CompactionService,
+) -> dict[str, Any]:
     """The handler of ANALYSE_THREAD: how many messages there are, were known, and were analysed now."""
-    agent = services.registry.find(str(task.payload["assistant"]))
-    if agent is None or agent.compaction is None or services.compaction is None:
+    agent = registry.find(str(task.payload["assistant"]))
+    if agent is None or agent.compaction is None:
         return {"skipped": "the agent compacts nothing any more"}
     try:
-        thread = await services.database.read(
+        thread = await database.read(
             lambda connection: get_thread(connection, task.tenant_id, str(task.payload["thread_id"]))
         )
     except NotFound:
         return {"skipped": "the thread is gone"}
-    if await _has_later(services, thread, task):
+    if await _has_later(database, thread, task):
         return {"skipped": "a later run has ended, and left a task of its own"}
-    learnt = await service_of(services).learn(thread, await services.journal.fold(thread))
+    learnt = await compaction.learn(thread, await journal.fold(thread))
     return dict(msgspec.to_builtins(learnt))
 
 
-async def _has_later(services: Services, thread: Thread, task: Task) -> bool:
+async def _has_later(database: Database, thread: Thread, task: Task) -> bool:
     """Whether a later run of the same agent came to its end in a turn; a run that was cancelled before leaves none."""
-    runs = await services.database.read(lambda connection: list_runs(connection, thread.number, limit=RUN_COUNT))
+    runs = await database.read(lambda connection: list_runs(connection, thread.number, limit=RUN_COUNT))
     later = takewhile(lambda run: run.run_id != task.payload["run_id"], runs)  # the last one first
     return any(run.status == RunStatus.SUCCESS and run.assistant == task.payload["assistant"] for run in later)

@@ -1,7 +1,7 @@
 """Spans: what a trace shows of a run, from its journal. Pure.
 
 One trace for each run, one span for the run and one for each step that was recorded. Ids follow from the run and the
-step's key, and instants from the journal: whoever exports a step again, after whatever restart, exports the same span.
+step's key, and instants from the journal: exporting a step again, after any restart, exports the same span.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The port of tracing: told of what is on disk, it shows it to whoever collects traces."""
+"""The port of tracing: it exports steps that are on disk to the collector of traces."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -13,7 +13,7 @@ class Tracer(Protocol):
     """Neither call raises or waits for a network; `close` may take a few seconds."""
 
     def recorded(self, run: Run, entries: Sequence[Recorded]) -> None:
-        """These entries of the run are on disk; told again after a crash they come to the same spans."""
+        """These entries of the run are on disk; reported again after a crash they make the same spans."""
 
     def close(self) -> None:
         """Send what is left."""

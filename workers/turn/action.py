@@ -15,6 +15,7 @@ from threadmark.state import (
     Failure,
     ParkReason,
     Run,
+    RunOutcome,
     RunStatus,
     StepKey,
     ThreadState,
@@ -24,7 +25,6 @@ from threadmark.state import (
 )
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.turn.calls import close_calls, prepare
-from threadmark.workers.turn.messages import text_of
 
 __all__ = [
     "ORPHAN_COUNT_MAX",
@@ -81,20 +81,16 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Let the thread go; the run stays pending until `due_at_us`, or until somebody settles the doubt."""
+    """Let the thread go; the run stays pending."""
 
-    reason: ParkReason
-    due_at_us: int = 0
+    outcome: RunOutcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Settle:
     """End the run."""
 
-    status: RunStatus
-    thread_status: ThreadStatus = ThreadStatus.IDLE
-    reason: str | None = None
-    failure: Failure | None = None
+    outcome: RunOutcome
     paused_at: Literal["model", "tools"] | None = None
 
 
@@ -119,7 +115,7 @@ def next_action(
         entries = close_calls(state, execution, "the run was stopped", agent, begun)
         return Note(entries) if entries else ending
     if state.next is None:
-        return Settle(status=RunStatus.SUCCESS)
+        return Settle(RunOutcome(status=RunStatus.SUCCESS))
     pause = _pause(state, run, execution)
     if pause is not None:
         return pause
@@ -131,18 +127,13 @@ def next_action(
 def _must_end(state: ThreadState, agent: ChatAgent, run: Run, execution: Execution, now_us: int) -> Settle | None:
     """Why the run may not go on: it was cancelled, it kills its workers, or a budget is used up."""
     if run.cancel is not None:
-        return Settle(status=RunStatus.INTERRUPTED, reason="cancelled")
+        return Settle(RunOutcome(status=RunStatus.INTERRUPTED, reason="cancelled"))
     if run.orphaned > ORPHAN_COUNT_MAX:
         # A run without input on its thread goes on where this one stopped, once its operator knows why.
         message = f"{run.orphaned} turns in a row of this run got no further: its worker died, or the turn broke off."
         if run.failure is not None:
             message += f" What broke the last one was {run.failure.error}: {run.failure.message}"
-        return Settle(
-            status=RunStatus.ERROR,
-            thread_status=ThreadStatus.ERROR,
-            reason="quarantined",
-            failure=Failure("Quarantined", message),
-        )
+        return _fail("quarantined", Failure("Quarantined", message))
     return _over_budget(state, agent, run, execution, now_us)
 
 
@@ -152,29 +143,19 @@ def _over_budget(state: ThreadState, agent: ChatAgent, run: Run, execution: Exec
     limits = agent.limits
     if now_us - execution.run_started_at_us >= limits.wall_time_s_max * 1_000_000:
         message = f"The run used its wall time of {limits.wall_time_s_max:g} s."
-        return Settle(
-            status=RunStatus.TIMEOUT,
-            thread_status=ThreadStatus.ERROR,
-            reason="wall_time",
-            failure=Failure("BudgetExceeded", message),
-        )
+        return _fail("wall_time", Failure("BudgetExceeded", message), RunStatus.TIMEOUT)
     step_count_max = limits.step_count_max
     if run.request.step_count_max is not None:
         step_count_max = min(step_count_max, run.request.step_count_max)
     if execution.step_count >= step_count_max:
-        return _broke("steps", f"The run used its {step_count_max} steps.")
+        return _fail("steps", Failure("BudgetExceeded", f"The run used its {step_count_max} steps."))
     if execution.token_count >= limits.token_count_max:
-        return _broke("tokens", f"The run used its {limits.token_count_max} tokens.")
+        return _fail("tokens", Failure("BudgetExceeded", f"The run used its {limits.token_count_max} tokens."))
     return None
 
 
-def _broke(reason: str, message: str) -> Settle:
-    return Settle(
-        status=RunStatus.ERROR,
-        thread_status=ThreadStatus.ERROR,
-        reason=reason,
-        failure=Failure("BudgetExceeded", message),
-    )
+def _fail(reason: str, failure: Failure | None, status: RunStatus = RunStatus.ERROR) -> Settle:
+    return Settle(RunOutcome(status=status, thread_status=ThreadStatus.ERROR, reason=reason, failure=failure))
 
 
 def _pause(state: ThreadState, run: Run, execution: Execution) -> Settle | None:
@@ -189,9 +170,11 @@ def _pause(state: ThreadState, run: Run, execution: Execution) -> Settle | None:
         finished = "model" if state.last_type == "ai" else "tools"
     if node in before or "*" in before or (finished and (finished in after or "*" in after)):
         return Settle(
-            status=RunStatus.SUCCESS,
-            thread_status=ThreadStatus.INTERRUPTED,
-            reason=f"paused before {node}",
+            RunOutcome(
+                status=RunStatus.SUCCESS,
+                thread_status=ThreadStatus.INTERRUPTED,
+                reason=f"paused before {node}",
+            ),
             paused_at=node,
         )
     return None
@@ -209,7 +192,7 @@ def _recall(state: ThreadState, agent: ChatAgent, execution: Execution) -> Recal
     if agent.memory is None or not agent.memory.recall or last is None or state.recalled_now is not None:
         return None
     # The end of a long message is where its question stands.
-    question = text_of(last).strip()[-QUESTION_LENGTH_MAX:]
+    question = last.text.strip()[-QUESTION_LENGTH_MAX:]
     if not question:
         return None
     return Recall(recall_step(execution.recall_count + 1), last.id, question, execution.model_attempt)
@@ -217,14 +200,9 @@ def _recall(state: ThreadState, agent: ChatAgent, execution: Execution) -> Recal
 
 def _model(agent: ChatAgent, execution: Execution, now_us: int) -> Action:
     if execution.model_failed or execution.model_failure_count >= agent.limits.model_attempt_max:
-        return Settle(
-            status=RunStatus.ERROR,
-            thread_status=ThreadStatus.ERROR,
-            reason="model",
-            failure=execution.model_last_failure,
-        )
+        return _fail("model", execution.model_last_failure)
     if execution.model_failure_count and execution.model_retry_at_us > now_us:
-        return Park(ParkReason.BACKOFF, execution.model_retry_at_us)
+        return Park(RunOutcome.of_park(ParkReason.BACKOFF, execution.model_retry_at_us))
     ordinal = execution.model_count + 1
     return CallModel(model_step(ordinal), ordinal, execution.model_attempt)
 
@@ -241,7 +219,9 @@ def _tools(state: ThreadState, agent: ChatAgent, execution: Execution, fence: in
     if ready:
         return Perform(ready)
     if idle:
-        return Park(ParkReason.BACKOFF, min(call.retry_at_us for call in idle))
+        return Park(RunOutcome.of_park(ParkReason.BACKOFF, min(call.retry_at_us for call in idle)))
     if any(call.wait_kind == "in_doubt" for call in state.open_waits):
-        return Park(ParkReason.IN_DOUBT)
-    return Settle(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+        return Park(RunOutcome.of_park(ParkReason.IN_DOUBT))
+    return Settle(
+        RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.INTERRUPTED, reason="waiting for a person")
+    )

@@ -53,7 +53,7 @@ def _not_yet(call: Call, tool: Tool | None, execution: Execution) -> Entry | Non
     failure = _unusable(call, tool)
     if failure is not None and not (_approved(call) and _can_ask_again(call)):
         return returned(call, execution, "error", failure=failure)
-    # An approval that was given before a deploy made the call impossible is not used up: a person is asked anew.
+    # An approval that was given before a deploy made the call impossible is not used up: a person is asked again.
     return ask(call, execution, "approval", tool) if failure is not None or _must_ask(call, tool) else None
 
 
@@ -126,7 +126,7 @@ def ask(
 
 
 def _unusable(call: Call, tool: Tool | None) -> Failure | None:
-    """Why the call cannot be made at all; the model is told, and may ask again."""
+    """Why the call cannot be made at all; the model reads it, and may call again."""
     if tool is None:
         return bounded_failure("UnknownTool", f"There is no tool {call.call.name!r}.")
     if call.invalid is not None:
@@ -188,7 +188,7 @@ def _has_no_intent(call: Call, tool: Tool | None) -> bool:
 
 
 def _may_have_begun(call: Call, tool: Tool | None, execution: Execution, begun: Collection[StepKey]) -> bool:
-    """Whether the call was made, as far as can be told: in this turn, or in one that broke off."""
+    """Whether the call may have been made: in this turn, or in one that broke off."""
     if call.failure_count or call.intent_count or call.step_key in begun:
         return True
     was_left = call.ready_turn < execution.turn_count

@@ -1,18 +1,18 @@
-"""What a run is told by memory before its model answers: asked once, journaled, and shown to the model as data."""
+"""The recall of a run before its model answers: made once, journaled, and shown to the model as data."""
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from threadmark.memory import NOTICE, Answers, Question, Recollection, RecollectionError, block
 from threadmark.state import Claim, Entry, Failure, Recalled, ThreadState
 from threadmark.workers.agents.agent import ChatAgent
+from threadmark.workers.agents.memory_json import answer_shown
 from threadmark.workers.agents.memory_policy import MemoryPolicy, NoScope, scope_of
-from threadmark.workers.fleet.services import Services
 from threadmark.workers.turn.action import Recall
-from threadmark.workers.turn.memory_json import answer_shown
 
 __all__ = ["instructions_of", "perform_recall", "recalled_block"]
 
@@ -32,7 +32,9 @@ def recalled_block(state: ThreadState) -> str:
     return "" if recalled is None else recalled.block
 
 
-async def perform_recall(services: Services, claim: Claim, agent: ChatAgent, action: Recall) -> Sequence[Entry]:
+async def perform_recall(
+    claim: Claim, agent: ChatAgent, action: Recall, *, recollection: Recollection | None, now: Callable[[], datetime]
+) -> Sequence[Entry]:
     """Ask memory, for a bounded time. Whatever it does or fails to do becomes an entry: the run goes on."""
     policy = agent.memory
     if policy is None:
@@ -40,18 +42,18 @@ async def perform_recall(services: Services, claim: Claim, agent: ChatAgent, act
     began = time.monotonic()
     asked: dict[str, Any] = {"text": action.question, "limit": policy.limit, "token_count_max": policy.token_count_max}
     try:
-        question = _question(services, claim, policy, action)
+        question = _question(claim, policy, action, now())
         asked |= {"namespace": list(question.scope.namespace), "asked_at": question.asked_at.isoformat()}
         async with asyncio.timeout(policy.timeout_s):
-            answers = await _memory_of(services).recall(question)
-        told = _told(answers)
+            answers = await _memory_of(recollection).recall(question)
+        outcome = _outcome_of(answers)
     except asyncio.CancelledError:
         raise
     except Exception as error:
         # Memory is no part of a run's durability: nothing that happens to it may end a run.
         if not isinstance(error, NoScope | RecollectionError | TimeoutError):
             _LOG.exception("memory failed a recall of run %s", claim.run.run_id)
-        told = {"status": "unavailable", "failure": _failure_of(error, policy)}
+        outcome = {"status": "unavailable", "failure": _failure_of(error, policy)}
     return [
         Recalled(
             step_key=action.step_key,
@@ -59,18 +61,18 @@ async def perform_recall(services: Services, claim: Claim, agent: ChatAgent, act
             question=asked,
             attempt=action.attempt,
             duration_us=round((time.monotonic() - began) * 1_000_000),
-            **told,
+            **outcome,
         )
     ]
 
 
-def _memory_of(services: Services) -> Recollection:
-    if services.recollection is None:
+def _memory_of(recollection: Recollection | None) -> Recollection:
+    if recollection is None:
         raise NoScope("this server has no memory")
-    return services.recollection
+    return recollection
 
 
-def _question(services: Services, claim: Claim, policy: MemoryPolicy, action: Recall) -> Question:
+def _question(claim: Claim, policy: MemoryPolicy, action: Recall, asked_at: datetime) -> Question:
     scope = scope_of(
         policy,
         tenant_id=claim.run.tenant_id,
@@ -81,7 +83,7 @@ def _question(services: Services, claim: Claim, policy: MemoryPolicy, action: Re
     return Question(
         text=action.question,
         scope=scope,
-        asked_at=services.now(),
+        asked_at=asked_at,
         count_max=policy.limit,
         token_count_max=policy.token_count_max,
         thread_ref=claim.thread.thread_id,
@@ -89,7 +91,7 @@ def _question(services: Services, claim: Claim, policy: MemoryPolicy, action: Re
     )
 
 
-def _told(answers: Answers) -> dict[str, Any]:
+def _outcome_of(answers: Answers) -> dict[str, Any]:
     return {
         "recall_id": answers.recall_id,
         "answers": tuple(answer_shown(each) for each in answers.answers),

@@ -26,12 +26,10 @@ from threadmark.compaction import (
     render,
     view_messages,
 )
-from threadmark.state import Claim, Entry, Message, NotFound, SeenView
+from threadmark.state import Claim, Database, Entry, Message, NotFound, SeenView
 from threadmark.workers.agents.agent import ChatAgent
 from threadmark.workers.agents.compaction_policy import CompactionPolicy, version_of
-from threadmark.workers.agents.policy_lookup import resolved_policy
-from threadmark.workers.fleet.services import Services
-from threadmark.workers.tasks.compaction_tasks import summariser_of
+from threadmark.workers.tasks.compaction_tasks import Compactor, resolved_policy
 from threadmark.workers.turn.action import CallModel
 from threadmark.workers.turn.memory_recall import instructions_of, recalled_block
 from threadmark.workers.turn.turn_journal import TurnJournal
@@ -48,11 +46,12 @@ class RenderedPrompt:
 
 
 class PromptView:
-    """One turn's sight of its thread. Nobody else moves the view while the turn holds the thread."""
+    """One turn's view of its thread. Only the turn moves the view while it holds the thread."""
 
-    def __init__(self, services: Services, claim: Claim, agent: ChatAgent) -> None:
-        self._services, self._claim, self._agent = services, claim, agent
-        self._is_plain = services.compaction is None
+    def __init__(self, claim: Claim, agent: ChatAgent, database: Database, compactor: Compactor | None) -> None:
+        self._claim, self._agent = claim, agent
+        self._database, self._compactor = database, compactor
+        self._is_plain = compactor is None
         self.prompt = RenderedPrompt(())
 
     def refresh(self, journal: TurnJournal) -> bool:
@@ -66,16 +65,16 @@ class PromptView:
         To be recorded is at most that the thread has another view than the journal says: one that this turn made, that
         was made while the run was waiting, or that fits no longer.
         """
-        service = self._services.compaction
-        if self.refresh(journal) or service is None:
+        if self.refresh(journal) or self._compactor is None:
             return ()
-        if self._agent.compaction is None and await self._services.database.read(self._is_whole):
+        service = self._compactor.service
+        if self._agent.compaction is None and await self._database.read(self._is_whole):
             self._is_plain = True
             return ()
         loaded = await self._load(service, journal)
         rendered = render(loaded.view.view, loaded.entries, loaded.segments)
         if self._agent.compaction is not None:
-            done = await self._compact(service, self._agent.compaction, journal, action, loaded, rendered)
+            done = await self._compact(self._compactor, self._agent.compaction, journal, action, loaded, rendered)
             if done is not None:
                 loaded = await self._load(service, journal)
                 rendered = render(loaded.view.view, loaded.entries, loaded.segments)
@@ -104,25 +103,24 @@ class PromptView:
     async def _load(self, service: CompactionService, journal: TurnJournal) -> Loaded:
         thread = replace(self._claim.thread, head_seq=journal.state.seq)
         count = service.compactions.count_message
-        return await self._services.database.read(
-            lambda connection: read_loaded(connection, thread, journal.state, count)
-        )
+        return await self._database.read(lambda connection: read_loaded(connection, thread, journal.state, count))
 
     async def _compact(
         self,
-        service: CompactionService,
+        compactor: Compactor,
         policy: CompactionPolicy,
         journal: TurnJournal,
         action: CallModel,
         loaded: Loaded,
         rendered: Rendered,
     ) -> Compaction | None:
-        """Compact the thread if the request would be too large and something can be won; what came of it."""
+        """Compact the thread if the request would be too large and compacting can help; returns the outcome."""
+        service = compactor.service
         base = self._base_tokens(service, journal)
         if base + rendered.tokens <= policy.request_tokens_max:
             return None
         try:
-            chosen = policy.aimed(await resolved_policy(policy, self._services.database, self._claim.run.tenant_id))
+            chosen = policy.aimed(await resolved_policy(policy, self._database, self._claim.run.tenant_id))
         except NotFound as error:
             await self._unnamed(service, str(policy.policy), str(error))
             return None
@@ -137,15 +135,15 @@ class PromptView:
             base_tokens=base,
         )
         if not isinstance(await service.compactions.plan(loaded, order), Plan):
-            return None  # the floor alone is too large, or it was tried in vain: the model's server has the last word
+            return None  # the floor alone is too large, or compacting did not help: the model's server decides
         thread = self._claim.thread
         ordered, _ = await service.compactions.begin(thread.tenant_id, thread.thread_id, order)
         return await service.compactions.perform(
             ordered.compaction_id,
             holder=f"{self._claim.run.run_id}/{journal.fence}",
             worker_id=thread.owner,
-            summariser=summariser_of(self._services, policy.summariser),
-            price=self._services.price,
+            summariser=compactor.summariser(policy.summariser),
+            price=compactor.price,
             fence=journal.fence,
         )
 

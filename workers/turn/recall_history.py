@@ -1,4 +1,4 @@
-"""What a run knew from memory, and why: told by its journal alone, whatever has become of memory since. Pure."""
+"""What a run knew from memory, and why: read from its journal alone, independent of later changes of memory. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,11 +41,11 @@ class RecallRecord:
 
 
 def recalls_of(recorded: Iterable[Recorded], execution_id: ExecutionId) -> list[RecallRecord]:
-    """What memory told the execution, in order; `recorded` are the entries of one lineage.
+    """The recalls of the execution, in order; `recorded` are the entries of one lineage.
 
     An answer of an earlier execution is among them where a model call of this one was still shown it.
     """
-    state, told, last = ThreadState(), list[RecallRecord](), None
+    state, recalls, last = ThreadState(), list[RecallRecord](), None
     for each in recorded:
         arguments = {key: call.call.arguments for key, call in state.calls.items()}
         is_shown = state.recalled_now is not None
@@ -54,14 +54,14 @@ def recalls_of(recorded: Iterable[Recorded], execution_id: ExecutionId) -> list[
         match each.entry:
             case Recalled() as entry:
                 last = _to_run(each, entry)
-                told += [last] if is_own else []
-            case ModelReplied() if is_own and is_shown and last is not None and last not in told:
-                told.append(last)
+                recalls += [last] if is_own else []
+            case ModelReplied() if is_own and is_shown and last is not None and last not in recalls:
+                recalls.append(last)
             case ToolReturned(tool=tool) as entry if is_own and tool in _ANSWERS_OF:
-                told.append(_to_tool(each, entry, arguments.get(entry.step_key, {})))
+                recalls.append(_to_tool(each, entry, arguments.get(entry.step_key, {})))
             case _:
                 pass
-    return told
+    return recalls
 
 
 def _to_run(at: Recorded, entry: Recalled) -> RecallRecord:

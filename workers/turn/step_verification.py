@@ -1,13 +1,16 @@
 """Asking the outside world what became of a step in doubt, by the verifier of its tool."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from threadmark.state import Failure, Refused, Run, Wait, idempotency_key_of, spell
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.agents.tools import ToolContext, Verdict
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Verdict
 from threadmark.workers.turn.step_execution import failure_of
 
 __all__ = ["Finding", "verify_step"]
@@ -34,7 +37,9 @@ class Finding:
                 return None
 
 
-async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait, attempt: int) -> Finding:
+async def verify_step(
+    agent: ChatAgent, run: Run, wait: Wait, attempt: int, *, data_dir: Path, now: Callable[[], datetime]
+) -> Finding:
     """Ask what became of attempt `attempt` of the step that `wait` asks about; nothing is recorded.
 
     The verifier gets the arguments as they were sent, whatever today's parameters are. Raises Refused where the tool
@@ -54,16 +59,16 @@ async def verify_step(services: Services, agent: ChatAgent, run: Run, wait: Wait
         step_key=wait.step_key,
         idempotency_key=idempotency_key_of(wait.execution_id, wait.step_key),
         attempt=attempt,
-        data_dir=services.data_dir,
-        emit=_unheard,
-        now=services.now,
+        data_dir=data_dir,
+        emit=_ignore,
+        now=now,
     )
     try:
         async with asyncio.timeout(tool.timeout_s):
             found = await tool.verify(wait.arguments, context)
         return _finding(found)
     except Exception as error:
-        # Whatever a verifier raises, nothing is known: the step stays in doubt, and the caller is told why.
+        # Whatever a verifier raises, nothing is known: the step stays in doubt, and the answer says why.
         return Finding(outcome="unknown", failure=failure_of(error))
 
 
@@ -75,5 +80,5 @@ def _finding(found: Any) -> Finding:
     return Finding(outcome="happened", result=spell(found, "result"))
 
 
-def _unheard(_event: Any) -> None:
-    """A verifier has no stream: nobody hears its events."""
+def _ignore(_event: Any) -> None:
+    """A verifier has no stream: its events are dropped."""

@@ -5,15 +5,20 @@ given and a timer for each call.
 """
 
 import asyncio
+import logging
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any
 
 from threadmark.state import Entry
 
-__all__ = ["Running", "StepWaiter"]
+__all__ = ["ABANDON_S", "Running", "StepWaiter", "abandon"]
+
+#: How long a cancelled effect may clean up before the turn goes on without it.
+ABANDON_S = 5.0
+_LOG = logging.getLogger("threadmark.turn")
 
 Running = asyncio.Task[Sequence[Entry]]
-#: A timer is set anew when it would ring this much too late (seconds).
+#: A timer is reset when it would fire this much too late (seconds).
 _LATE_S = 0.01
 
 
@@ -24,7 +29,7 @@ class StepWaiter:
         self._loop = asyncio.get_running_loop()
         self._waker: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.came = False  #: something stirred, and nobody has looked yet
+        self.came = False  #: a notice came, and the turn has not looked yet
 
     def begin(self, step: Coroutine[Any, Any, Sequence[Entry]]) -> Running:
         """Begin a step; its end wakes the turn."""
@@ -51,7 +56,7 @@ class StepWaiter:
         return {task for task in running if task.done()}
 
     def close(self) -> None:
-        """The turn is over: nothing rings any more."""
+        """The turn is over: no timer or notice wakes it any more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -71,3 +76,14 @@ class StepWaiter:
     def _wake(self, _ended: object = None) -> None:
         if self._waker is not None and not self._waker.done():
             self._waker.set_result(None)
+
+
+async def abandon(running: Collection[asyncio.Task[Any]]) -> None:
+    """Cancel what still runs, and give it a moment to clean up."""
+    if not running:
+        return
+    for task in running:
+        task.cancel()
+    _, stubborn = await asyncio.wait(running, timeout=ABANDON_S)
+    for task in stubborn:
+        _LOG.warning("a step swallowed its cancellation and was left behind: %r", task.get_coro())

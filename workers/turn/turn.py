@@ -10,32 +10,32 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, assert_never
 
+from threadmark.db.execution.pools import act_for
 from threadmark.state import (
+    Call,
     Claim,
     Entry,
+    JournalWriter,
     LeaseLost,
     Overtaken,
-    ParkReason,
     RolledBack,
     RunOutcome,
     RunSettled,
     RunStatus,
     StepKey,
-    ThreadStatus,
     WaitSuperseded,
     read_inbox,
 )
-from threadmark.state.pools import act_for
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.agents.tools import Tool
 from threadmark.workers.tasks.follow_up_tasks import tasks_after
-from threadmark.workers.turn.abandonment import abandon
 from threadmark.workers.turn.action import CallModel, Note, Park, Perform, Recall, RollBack, Settle, next_action
 from threadmark.workers.turn.memory_recall import perform_recall
 from threadmark.workers.turn.prompt_view import PromptView
-from threadmark.workers.turn.step_execution import ModelCall, call_tool
-from threadmark.workers.turn.step_waiter import Running, StepWaiter
+from threadmark.workers.turn.step_execution import ModelCall, call_tool, context_of
+from threadmark.workers.turn.step_waiter import Running, StepWaiter, abandon
 from threadmark.workers.turn.turn_journal import TurnJournal
+from threadmark.workers.turn.turn_parts import TurnParts
 from threadmark.workers.turn.turn_start import begin, fold_answers, fork_at
 
 __all__ = ["ACTION_COUNT_MAX", "Turn"]
@@ -50,15 +50,15 @@ class Turn:
     """Takes one turn of a claimed run."""
 
     def __init__(
-        self, services: Services, claim: Claim, agent: ChatAgent, *, is_safe: Callable[[], bool] = lambda: True
+        self, parts: TurnParts, claim: Claim, agent: ChatAgent, *, is_safe: Callable[[], bool] = lambda: True
     ) -> None:
         """`is_safe` says whether the worker's lease holds for long enough that a step may start."""
-        self._services = services
+        self._parts = parts
         self._is_safe = is_safe
         self._claim = claim
         self._agent = agent
         self._run = claim.run
-        self._prompt_view = PromptView(services, claim, agent)
+        self._prompt_view = PromptView(claim, agent, parts.database, parts.compactor)
         self._inbox_seen = self._inbox_heard = claim.thread.inbox
         self._noticed = False
         self._begun: set[StepKey] = set()
@@ -111,17 +111,34 @@ class Turn:
 
     async def take(self) -> None:
         """Move the run until it settles or parks, or until this worker lets go."""
-        # A request may have rung: a turn is not the work of its request, and waits for nobody's.
+        # A request may have woken it: a turn is not the work of that request, and waits behind no tenant's writes.
         act_for(None)
         try:
-            journal = await begin(self._services, self._claim, self._agent)
+            journal = await self._open()
             await self._move(journal)
             journal.keep()
         except LeaseLost as lost:
             _LOG.info("turn given up: %s", lost)
         finally:
             self._waiter.close()
-            self._services.feed.ended(self._run.tenant_id, self.run_id)
+            self._parts.feed.ended(self._run.tenant_id, self.run_id)
+
+    async def _open(self) -> TurnJournal:
+        """The journal, folded (by one query, or none), with the run or the turn begun."""
+        parts, claim = self._parts, self._claim
+        async with parts.replays:
+            folded = await parts.journal.fold(claim.thread)
+        journal = TurnJournal(
+            claim,
+            folded,
+            JournalWriter(parts.database, claim.thread, run=claim.run.number, now_us=parts.now_us),
+            feed=parts.feed,
+            fold_cache=parts.journal.fold_cache,
+            task_signal=parts.task_signal,
+            tracer=parts.tracer,
+        )
+        await begin(journal, claim, self._agent, stored=parts.journal, tracer=parts.tracer)
+        return journal
 
     async def _move(self, journal: TurnJournal) -> None:
         for _ in range(ACTION_COUNT_MAX):
@@ -130,19 +147,19 @@ class Turn:
                 self._agent,
                 self._run,
                 fence=journal.fence,
-                now_us=self._services.now_us(),
+                now_us=self._parts.now_us(),
                 begun=self._begun,
             )
             match action:
                 case Note(entries):
-                    # Not an intent either: one that nobody acts on would be a doubt for whoever comes next.
+                    # Not an intent either: an intent without its call would put the step in doubt for the next worker.
                     for entry in entries if self._may_start() else ():
                         journal.stage(entry)
                 case Recall() | CallModel() | Perform():
                     if await self._is_ready(journal):
                         await self._perform(journal, action)
-                case Park():
-                    return await self._park(journal, action)
+                case Park(outcome):
+                    return await journal.flush(outcome)
                 case Settle():
                     return await self._settle(journal, action)
                 case RollBack():
@@ -150,7 +167,7 @@ class Turn:
                 case other:
                     assert_never(other)
             if self._released:
-                return await self._let_go(journal)
+                return await journal.flush(RunOutcome.of_release())
         raise RuntimeError(f"run {self.run_id} did not end within {ACTION_COUNT_MAX} actions")
 
     async def _is_ready(self, journal: TurnJournal) -> bool:
@@ -165,7 +182,7 @@ class Turn:
         return self._may_start()
 
     def _may_start(self) -> bool:
-        """Whether the lease holds for long enough; if not, the thread is let go, and whoever takes it goes on."""
+        """Whether the lease holds for long enough; if not, the thread is released, and its next worker goes on."""
         if not self._is_safe():
             _LOG.warning("run %s is let go: the worker's lease is not safe any more", self.run_id)
             self._released = True
@@ -174,7 +191,9 @@ class Turn:
     async def _perform(self, journal: TurnJournal, action: Recall | CallModel | Perform) -> None:
         match action:
             case Recall():
-                step = perform_recall(self._services, self._claim, self._agent, action)
+                step = perform_recall(
+                    self._claim, self._agent, action, recollection=self._parts.recollection, now=self._parts.now
+                )
                 await self._finish_each(journal, {self._waiter.begin(step)})
             case CallModel():
                 await self._call_model(journal, action)
@@ -188,7 +207,8 @@ class Turn:
                 return
             # Pieces of the reply are held back behind an entry that is not on disk.
             await journal.flush()
-        call = ModelCall(self._services, self._agent, journal, action, self._prompt_view.prompt)
+        parts, prompt = self._parts, self._prompt_view.prompt
+        call = ModelCall(parts.model, self._agent, journal, action, prompt, now_us=parts.now_us, chance=parts.chance)
         running = {self._waiter.begin(call.perform())}
         if not await self._finish_each(journal, running) and self._run.cancel:
             for entry in call.cut_short():
@@ -200,8 +220,22 @@ class Turn:
             tool = self._agent.tool(call.call.name)
             if tool is not None:
                 self._begun.add(call.step_key)
-                steps.append(call_tool(self._services, self._claim, self._agent, tool, call, journal))
+                steps.append(self._tool_call(journal, tool, call))
         await self._finish_each(journal, {self._waiter.begin(step) for step in steps})
+
+    def _tool_call(self, journal: TurnJournal, tool: Tool, call: Call) -> _Step:
+        parts = self._parts
+        context = context_of(
+            self._claim,
+            self._agent,
+            call,
+            journal,
+            data_dir=parts.data_dir,
+            now=parts.now,
+            recollection=parts.recollection,
+            compaction=None if parts.compactor is None else parts.compactor.service,
+        )
+        return call_tool(tool, call, context, journal.state, now_us=parts.now_us, chance=parts.chance)
 
     async def _finish_each(self, journal: TurnJournal, running: set[Running]) -> bool:
         """Note what each step came to as it ends, journaled each; False when the turn was stopped before the last."""
@@ -227,7 +261,7 @@ class Turn:
         execution = journal.state.execution
         if execution is None:
             return self._agent.limits.wall_time_s_max
-        used_s = (self._services.now_us() - execution.run_started_at_us) / 1_000_000
+        used_s = (self._parts.now_us() - execution.run_started_at_us) / 1_000_000
         return max(0.0, self._agent.limits.wall_time_s_max - used_s)
 
     async def _has_to_stop(self, journal: TurnJournal) -> bool:
@@ -242,7 +276,7 @@ class Turn:
         if not self._noticed and journal.inbox == self._inbox_seen:
             return False
         self._noticed, self._inbox_seen = False, journal.inbox
-        inbox = await self._services.database.read(
+        inbox = await self._parts.database.read(
             lambda connection: read_inbox(connection, self.thread, self._claim.run.number)
         )
         if inbox is None:
@@ -252,54 +286,28 @@ class Turn:
         return True
 
     async def _settle(self, journal: TurnJournal, action: Settle) -> None:
+        outcome = action.outcome
         journal.stage(
             RunSettled(
                 run_id=self._run.run_id,
-                status=action.status,
-                reason=action.reason,
-                failure=action.failure,
+                status=outcome.status,
+                reason=outcome.reason,
+                failure=outcome.failure,
                 paused_at=action.paused_at,
             )
         )
-        ending = RunOutcome(
-            status=action.status,
-            thread_status=action.thread_status,
-            reason=action.reason,
-            failure=action.failure,
-        )
-        for task in tasks_after(self._agent, self._run, self._services.now_us()):
+        for task in tasks_after(self._agent, self._run, self._parts.now_us()):
             journal.order(task)
         try:
-            await journal.flush(ending)
+            await journal.flush(outcome)
         except Overtaken:
             await self._roll_back(journal)
-
-    async def _park(self, journal: TurnJournal, action: Park) -> None:
-        doubt = action.reason is ParkReason.IN_DOUBT
-        await journal.flush(
-            RunOutcome(
-                status=RunStatus.PENDING,
-                thread_status=ThreadStatus.INTERRUPTED if doubt else ThreadStatus.BUSY,
-                parked=action.reason,
-                due_at_us=action.due_at_us,
-            )
-        )
-
-    async def _let_go(self, journal: TurnJournal) -> None:
-        await journal.flush(RunOutcome(status=RunStatus.PENDING, thread_status=ThreadStatus.BUSY))
 
     async def _roll_back(self, journal: TurnJournal) -> None:
         for call in journal.state.open_waits:
             if call.wait_id is not None:
                 journal.stage(WaitSuperseded(wait_id=call.wait_id, step_key=call.step_key))
         await journal.flush()
-        journal.fork(*await fork_at(self._services, self._claim, journal.first_seq - 1))
+        journal.fork(*await fork_at(self._parts.journal, self._claim, journal.first_seq - 1))
         journal.stage(RolledBack(run_id=self._run.run_id))
-        await journal.flush(
-            RunOutcome(
-                status=RunStatus.INTERRUPTED,
-                thread_status=ThreadStatus.IDLE,
-                reason="rolled back",
-                hidden=True,
-            )
-        )
+        await journal.flush(RunOutcome(status=RunStatus.INTERRUPTED, reason="rolled back", hidden=True))

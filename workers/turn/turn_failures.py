@@ -1,7 +1,7 @@
 """Turns that break off: which of them the run is to blame for, and how long it rests before the next. Pure.
 
 A turn that raises is a defect, in the code or in what it reads, and will raise again. Without a bound its run would be
-given back and claimed for ever.
+released and claimed for ever.
 """
 
 import asyncio

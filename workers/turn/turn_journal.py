@@ -1,5 +1,6 @@
 """One turn's side of a journal: note entries, fold them at once, flush them with the rows that move along."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -9,6 +10,7 @@ from threadmark.state import (
     Claim,
     Entry,
     ExecutionId,
+    FoldCache,
     Folded,
     Fork,
     JournalWriter,
@@ -22,8 +24,8 @@ from threadmark.state import (
     apply,
 )
 from threadmark.state.tasks.tasks import NewTask
-from threadmark.workers.fleet.feed import Flash
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.feeds.feed import Feed, Flash
+from threadmark.workers.telemetry.tracing import Tracer
 
 __all__ = ["TurnJournal"]
 
@@ -31,10 +33,24 @@ __all__ = ["TurnJournal"]
 class TurnJournal:
     """Notes, folds, flushes, and tells the readers."""
 
-    def __init__(self, services: Services, claim: Claim, folded: Folded) -> None:
-        self._services = services
+    def __init__(
+        self,
+        claim: Claim,
+        folded: Folded,
+        writer: JournalWriter,
+        *,
+        feed: Feed,
+        fold_cache: FoldCache,
+        task_signal: asyncio.Event,
+        tracer: Tracer | None,
+    ) -> None:
+        """`task_signal` is set after a commit that added a task."""
         self._claim = claim
-        self._writer = JournalWriter(services.database, claim.thread, run=claim.run.number, now_us=services.now_us)
+        self._writer = writer
+        self._feed = feed
+        self._fold_cache = fold_cache
+        self._task_signal = task_signal
+        self._tracer = tracer
         self._opened: list[WaitOpened] = []
         self._folded: list[str] = []
         self._superseded: list[str] = []
@@ -75,7 +91,7 @@ class TurnJournal:
         self._begins = execution_id
 
     def leave(self, wait_id: str) -> None:
-        """A question that the thread leaves behind, answered or not: nobody is asked any longer."""
+        """A question that the thread leaves behind, answered or not: it is closed."""
         self._folded.append(wait_id)
         self._superseded.append(wait_id)
 
@@ -90,7 +106,7 @@ class TurnJournal:
             self._emitted = []
         self._flash_ordinal = 0
         recorded = self._writer.append(entry)
-        if self._services.tracer is not None:
+        if self._tracer is not None:
             self._untraced.append(recorded)
         apply(self.state, recorded)
         self.run_index.see((recorded,))
@@ -121,12 +137,12 @@ class TurnJournal:
         self._fork = self._begins = None
         if self._tasks:
             self._tasks = []
-            self._services.task_signal.set()
+            self._task_signal.set()
         self._durable_seq = seq
-        self._services.feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
-        if self._services.tracer is not None:
+        self._feed.advanced(self._claim.run.tenant_id, self._claim.run.run_id, seq)
+        if self._tracer is not None:
             untraced, self._untraced = self._untraced, []
-            self._services.tracer.recorded(self._claim.run, untraced)
+            self._tracer.recorded(self._claim.run, untraced)
         held_back, self._held_back = self._held_back, []
         for flash in held_back:
             self._show(flash)
@@ -144,7 +160,7 @@ class TurnJournal:
             state=self.state,
             byte_count=self._begun_from.byte_count + writer.byte_count,
         )
-        self._services.journal.fold_cache.keep(self._claim.thread.number, folded)
+        self._fold_cache.keep(self._claim.thread.number, folded)
 
     def delta(self, text: str, message_id: str) -> None:
         """Show a piece of a reply to the readers; the reply's entry keeps where it was cut."""
@@ -168,7 +184,7 @@ class TurnJournal:
         if flash.after_seq > self._durable_seq:
             self._held_back.append(flash)
         else:
-            self._services.feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
+            self._feed.flash(self._claim.run.tenant_id, self._claim.run.run_id, flash)
 
     def _move(self, ending: RunOutcome | None) -> RunChanges | None:
         if not (

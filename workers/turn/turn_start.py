@@ -7,6 +7,7 @@ from threadmark.state import (
     Execution,
     ExecutionId,
     Fork,
+    Journal,
     RunStarted,
     Stretch,
     ThreadState,
@@ -19,27 +20,25 @@ from threadmark.state import (
 )
 from threadmark.state import Wait as AnsweredWait
 from threadmark.workers.agents.agent import ChatAgent
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.telemetry.tracing import Tracer
 from threadmark.workers.turn.calls import close_calls
 from threadmark.workers.turn.turn_journal import TurnJournal
 
 __all__ = ["begin", "fold_answers", "fork_at"]
 
 
-async def begin(services: Services, claim: Claim, agent: ChatAgent) -> TurnJournal:
-    """Fold the journal (one query, or none), and note what starts the run, or the turn, or both."""
-    async with services.replays:
-        folded = await services.journal.fold(claim.thread)
-    journal = TurnJournal(services, claim, folded)
-    if services.tracer is not None and claim.was_orphan:
+async def begin(
+    journal: TurnJournal, claim: Claim, agent: ChatAgent, *, stored: Journal, tracer: Tracer | None
+) -> None:
+    """Note what starts the run, or the turn, or both."""
+    if tracer is not None and claim.was_orphan:
         # The dead may have taken along what was on disk and not sent yet.
-        entries = await services.journal.read(claim.thread.number, after_seq=journal.first_seq - 1)
-        services.tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
+        entries = await stored.read(claim.thread.number, after_seq=journal.first_seq - 1)
+        tracer.recorded(claim.run, [each for each in entries if each.run == claim.run.number])
     if not journal.run_index.has_started(claim.run.number):
-        await _start(services, journal, claim, agent)
+        await _start(journal, claim, agent, stored)
     journal.stage(TurnStarted(worker_id=str(claim.thread.owner), attempt=claim.run.attempts))
     fold_answers(journal, claim.answers)
-    return journal
 
 
 def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> None:
@@ -60,10 +59,10 @@ def fold_answers(journal: TurnJournal, answers: tuple[AnsweredWait, ...]) -> Non
         )
 
 
-async def fork_at(services: Services, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
+async def fork_at(stored: Journal, claim: Claim, seq: int) -> tuple[Fork, ThreadState]:
     """The fork that leaves after the entry at `seq` (0: before the first), and the state there."""
-    entries = await services.journal.read(claim.thread.number)
-    leaves = await services.journal.read_leaves(claim.thread.number)
+    entries = await stored.read(claim.thread.number)
+    leaves = await stored.read_leaves(claim.thread.number)
     parent = next((each.branch for each in entries if each.seq == seq), 0)
     new_branch = 1 + max(leaves, default=0)
     lineage = fork_lineage(leaves, Stretch(parent, seq), new_branch)
@@ -71,10 +70,10 @@ async def fork_at(services: Services, claim: Claim, seq: int) -> tuple[Fork, Thr
     return fork, fold(visible(entries, lineage))
 
 
-async def _start(services: Services, journal: TurnJournal, claim: Claim, agent: ChatAgent) -> None:
+async def _start(journal: TurnJournal, claim: Claim, agent: ChatAgent, stored: Journal) -> None:
     run, request, left = claim.run, claim.run.request, journal.state
     if request.from_seq is not None:
-        journal.fork(*await fork_at(services, claim, request.from_seq))
+        journal.fork(*await fork_at(stored, claim, request.from_seq))
     execution_id = _execution_id(claim, journal)
     if execution_id != run.execution_id:
         journal.begin_execution(execution_id)
@@ -102,7 +101,7 @@ def _execution_id(claim: Claim, journal: TurnJournal) -> ExecutionId:
     """The execution that the run was accepted for, or one of its own where the thread has left that one behind.
 
     It did steps on a branch that was left (a fork, a rollback), or another execution came after it: its keys are taken,
-    and whoever knows them outside would take the new steps for repetitions.
+    and an outside system that knows them would take the new steps for repetitions.
     """
     run, execution_id, run_index = claim.run, claim.run.execution_id, journal.run_index
     is_whole = run_index.is_whole(execution_id, claim.thread.lineage)

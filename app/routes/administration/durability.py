@@ -1,4 +1,4 @@
-"""What this deployment promises: what is memoised, what a crash can lose, and how long until somebody notices."""
+"""What this deployment promises: what is memoised, what a crash can lose, and how soon a failure is noticed."""
 
 from typing import Literal
 
@@ -34,7 +34,7 @@ class Noticed(Struct):
     """The longest time, in seconds, until a run whose worker is gone is claimable again.
 
     `after_death_s`: its process ended, in whatever way; `after_hang_s`: it lives and renews its lease no more;
-    `after_stop_s`: it was told to stop. Somebody has to be left who looks: another worker, or the next start.
+    `after_stop_s`: it was stopped. Another worker, or the next start, has to notice it.
     """
 
     after_death_s: float
@@ -88,7 +88,7 @@ class Durability(Struct):
 
 @get("/durability", opt=needs(Scope.READ))
 async def read_durability(resources: dependencies.Resources) -> Durability:
-    """What survives a crash here, what does not, and how long until somebody notices."""
+    """What survives a crash here, what does not, and how soon a failure is noticed."""
     return Durability(
         deployment=_deployment(resources.settings),
         agents=[_promise(agent) for agent in resources.wired.registry],

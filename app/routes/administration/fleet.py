@@ -1,4 +1,4 @@
-"""The fleet, for its operators: who works, what waits, what nobody can run, and whether the database does its work."""
+"""The fleet, for its operators: who works, what waits, what no worker can run, and whether the database works."""
 
 import asyncio
 import os
@@ -8,6 +8,7 @@ from typing import Literal
 
 import msgspec
 from litestar import Response, get, post
+from litestar.openapi import ResponseSpec
 from litestar.params import JSONBody
 from sqlalchemy import Connection
 
@@ -41,7 +42,7 @@ class Loop(msgspec.Struct, frozen=True):
 
 
 class Worker(msgspec.Struct, frozen=True):
-    """A worker process. `lease_left_s` at 0 or below: dead, and about to be buried by the others.
+    """A worker process. `lease_left_s` at 0 or below: dead, and about to be reaped by the others.
 
     Counts are as old as its last heartbeat: `claim_count` and, of these, `orphan_count` taken over from the dead since
     it started; `loop_lag_s`: how long its event loop kept a call waiting.
@@ -195,7 +196,7 @@ async def queues(resources: dependencies.Resources) -> Queues:
 
 @post("/admin/redrive", opt=needs(Scope.OPERATOR), status_code=200)
 async def redrive(data: JSONBody[Redrive], resources: dependencies.Resources) -> ShownRun:
-    """Let a run of any tenant go on that is `broken` or `quarantined`: at once, and with its breaks counted anew."""
+    """Let a run of any tenant go on that is `broken` or `quarantined`: at once, and with its breaks reset to zero."""
     wanted, now_us = uuid_of("run", data.run_id), resources.wired.now_us()
     run, served = await resources.database.write(
         lambda connection: (state.redrive(connection, wanted, now_us), state.served_routes(connection))
@@ -204,9 +205,16 @@ async def redrive(data: JSONBody[Redrive], resources: dependencies.Resources) ->
     return run_to_wire(run, served)
 
 
-@get("/ready", opt=PUBLIC)
+@get(
+    "/ready",
+    opt=PUBLIC,
+    responses={
+        200: ResponseSpec(Ready, description="Requests are welcome.", generate_examples=False),
+        503: ResponseSpec(Ready, description="They are not; `reasons` says why.", generate_examples=False),
+    },
+)
 async def ready(resources: dependencies.Resources) -> Response[Ready]:
-    """Whether the database takes a write and gives it back: for load balancers; `/ok` says only that we listen."""
+    """Whether the database takes a write and returns it: for load balancers; `/ok` says only that we listen."""
     name = f"ready-{os.getpid()}"
 
     def probe(connection: Connection) -> bool:

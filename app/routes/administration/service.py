@@ -4,14 +4,19 @@ from typing import Any
 
 import msgspec
 from litestar import Request, Response, get
+from litestar.openapi import ResponseSpec
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from threadmark.app.access import PUBLIC, Scope, needs
-from threadmark.app.openapi import document_of
+from threadmark.app.openapi.document import document_of
+from threadmark.app.pools import ANSWERS
 from threadmark.app.requests import dependencies
+from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.version import VERSION
 
 __all__ = ["ROUTES", "Info", "Ok"]
+
+_DOCUMENT = {200: ResponseSpec(dict[str, Any], description="The document.", generate_examples=False)}
 
 
 class Ok(msgspec.Struct, frozen=True):
@@ -47,7 +52,7 @@ class Info(msgspec.Struct, frozen=True):
 
 @get("/ok", opt=PUBLIC, sync_to_thread=False)
 def ok() -> Ok:
-    """Whether the server takes requests; whether its database does is told by `/ready`."""
+    """Whether the server takes requests; `/ready` says whether its database does."""
     return Ok()
 
 
@@ -64,10 +69,14 @@ async def metrics(resources: dependencies.Resources) -> Response[bytes]:
     return Response(generate_latest(resources.metrics), media_type=CONTENT_TYPE_LATEST)
 
 
-@get("/openapi.json", opt=needs(Scope.READ), sync_to_thread=False)
-def openapi(request: Request[Any, Any, Any]) -> dict[str, Any]:
+@get("/openapi.json", opt=needs(Scope.READ), responses=_DOCUMENT)
+async def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
     """This API, as an OpenAPI 3.1 document."""
-    return document_of(request.app)
+    kept = request.app.state
+    if "document" not in kept:
+        # Half a second of work, once, beside the event loop.
+        kept.document = await ANSWERS.run(lambda: msgspec.json.encode(document_of(request.app)))
+    return Response(kept.document, media_type=MEDIA_TYPE)
 
 
 ROUTES = [ok, info, metrics, openapi]

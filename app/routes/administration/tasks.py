@@ -17,7 +17,7 @@ from threadmark.state.entries.entry import Failure
 from threadmark.state.entries.instants import FAR_US, from_us
 from threadmark.state.tasks.tasks import Task, cancel_task, get_task, list_tasks, retry_task
 
-__all__ = ["ROUTES", "ShownTask", "TaskPage"]
+__all__ = ["ROUTES", "ShownBackgroundTask", "TaskPage"]
 
 TaskStatusName = Literal["pending", "running", "done", "failed", "cancelled"]
 TenantQuery = Annotated[str | None, QueryParameter(name="tenant_id", description="Whose tasks; all tenants' without.")]
@@ -25,7 +25,7 @@ KindQuery = Annotated[str | None, QueryParameter(name="kind", description="Tasks
 StatusQuery = Annotated[TaskStatusName | None, QueryParameter(name="status", description="Tasks in this status only.")]
 
 
-class ShownTask(msgspec.Struct, kw_only=True):
+class ShownBackgroundTask(msgspec.Struct, kw_only=True):
     """A task. `failures` counts attempts that ended in an error, the last of which is `error`.
 
     `deaths` counts workers that died at it since it last got further; `due_at` is null for what is due at once.
@@ -49,7 +49,7 @@ class ShownTask(msgspec.Struct, kw_only=True):
     updated_at: datetime
 
     @classmethod
-    def of(cls, task: Task) -> "ShownTask":
+    def of(cls, task: Task) -> "ShownBackgroundTask":
         """The task as it is shown."""
         return cls(
             task_id=task.task_id,
@@ -74,7 +74,7 @@ class ShownTask(msgspec.Struct, kw_only=True):
 class TaskPage(msgspec.Struct, kw_only=True):
     """Tasks, newest first, and the cursors to the pages beside."""
 
-    items: list[ShownTask]
+    items: list[ShownBackgroundTask]
     next: str | None
     previous: str | None
 
@@ -106,35 +106,35 @@ async def list_all_tasks(
     )
     page = cut(found, limit, place, lambda task: (task.number,))
     return TaskPage(
-        items=[ShownTask.of(task) for task in page.rows],
+        items=[ShownBackgroundTask.of(task) for task in page.rows],
         next=None if page.next is None else signer.sign(page.next, listing),
         previous=None if page.previous is None else signer.sign(page.previous, listing),
     )
 
 
 @get("/admin/tasks/{task_id:str}", opt=needs(Scope.OPERATOR))
-async def read_task(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
+async def read_task(task_id: FromPath[str], resources: dependencies.Resources) -> ShownBackgroundTask:
     """One task: how far it is, its result, and why its last attempt failed."""
     wanted = uuid_of("task", task_id)
-    return ShownTask.of(await resources.database.read(partial(get_task, task_id=wanted)))
+    return ShownBackgroundTask.of(await resources.database.read(partial(get_task, task_id=wanted)))
 
 
 @post("/admin/tasks/{task_id:str}/retry", opt=needs(Scope.OPERATOR), status_code=200)
-async def retry(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
+async def retry(task_id: FromPath[str], resources: dependencies.Resources) -> ShownBackgroundTask:
     """Have a failed or cancelled task done after all, at once."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(retry_task, task_id=wanted))
     resources.wired.notifier.notify_task(task.task_id, task.attempts + 1)
-    return ShownTask.of(task)
+    return ShownBackgroundTask.of(task)
 
 
 @post("/admin/tasks/{task_id:str}/cancel", opt=needs(Scope.OPERATOR), status_code=200)
-async def cancel(task_id: FromPath[str], resources: dependencies.Resources) -> ShownTask:
+async def cancel(task_id: FromPath[str], resources: dependencies.Resources) -> ShownBackgroundTask:
     """End a task; a worker that is at it stops within a sweep, and what it ends with is refused."""
     wanted = uuid_of("task", task_id)
     task = await resources.database.write(partial(cancel_task, task_id=wanted))
     resources.wired.notifier.notice([task.task_id])
-    return ShownTask.of(task)
+    return ShownBackgroundTask.of(task)
 
 
 ROUTES = [list_all_tasks, read_task, retry, cancel]

@@ -57,7 +57,7 @@ class JobPage(Struct):
 
 
 class JobThreads(Struct):
-    """What came of each thread so far, in the order of their ids, and the cursor to the page behind."""
+    """The outcome of each thread so far, in the order of their ids, and the cursor to the next page."""
 
     items: list[ShownCompaction]
     next: str | None
@@ -82,7 +82,7 @@ async def create_job(
         caps = {"$.cost_max": data.cost_max, "$.policy.cost_max": policy.cost_picos_max}
         check_money(resources, data.summariser, caps)
         has_purse = (
-            SummariserKind(data.summariser) is SummariserKind.MODEL and resources.wired.services.price is not None
+            SummariserKind(data.summariser) is SummariserKind.MODEL and resources.wired.compactor.price is not None
         )
         payload = data.payload(f"key:{caller.key_id}", policy, has_purse=has_purse)
         new = NewTask(
@@ -132,7 +132,7 @@ async def list_jobs(
 
 @get("/admin/compaction-jobs/{job_id:str}", opt=needs(Scope.ADMIN))
 async def read_job(job_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources) -> ShownJob:
-    """How far the job is, and what came of it."""
+    """The progress of the job, and its outcomes."""
     return ShownJob.of(await _job(resources, caller, job_id))
 
 

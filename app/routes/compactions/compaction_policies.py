@@ -68,7 +68,7 @@ async def list_policies(
 async def read_policy(
     name: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources, version: Version = None
 ) -> Response[bytes]:
-    """What the name stands for. An earlier version can be read for ever, also when the name was given up."""
+    """The values of the name. An earlier version can be read for ever, also when the name was given up."""
     return _tagged(await service_of(resources).policies.get(caller.tenant_id, name, version), 200)
 
 
@@ -101,7 +101,7 @@ async def put_policy(
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response[bytes]:
-    """Have the name stand for these values. Compactions and jobs that were ordered keep theirs."""
+    """Give the name these values. Compactions and jobs that were ordered keep theirs."""
     kept, is_new = await service_of(resources).policies.put(
         caller.tenant_id,
         check_policy_name(name),

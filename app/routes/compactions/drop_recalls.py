@@ -10,7 +10,7 @@ from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of
-from threadmark.app.wire.compactions.drop_recall_schema import ShownRecall, ShownSuggestion
+from threadmark.app.wire.compactions.drop_recall_schema import ShownDropRecall, ShownSuggestion
 
 __all__ = ["ROUTES", "DropRecallPage", "PinSuggestions"]
 
@@ -18,7 +18,7 @@ __all__ = ["ROUTES", "DropRecallPage", "PinSuggestions"]
 class DropRecallPage(Struct):
     """Recalls of drops, newest first, and the cursor to the page behind."""
 
-    items: list[ShownRecall]
+    items: list[ShownDropRecall]
     next: str | None
 
 
@@ -45,7 +45,7 @@ async def list_drop_recalls(
     found = await service_of(resources).recalls.of_thread(caller.tenant_id, wanted, before=before, count_max=limit + 1)
     last = found[limit - 1] if len(found) > limit else None
     return DropRecallPage(
-        items=[ShownRecall.of(each) for each in found[:limit]],
+        items=[ShownDropRecall.of(each) for each in found[:limit]],
         next=None if last is None else signer.sign(Cursor((last.at_us, last.key)), listing),
     )
 

@@ -9,11 +9,11 @@ from msgspec import Struct
 from threadmark.app.access import Scope, needs
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
-from threadmark.app.listing.repeated_parameters import names_of
+from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of
-from threadmark.app.wire.compactions.drop_schema import ShownDrop, ShownFound, ShownOrigin
+from threadmark.app.wire.compactions.drop_schema import ShownDrop, ShownFoundDrop, ShownOrigin
 from threadmark.compaction import UNIT_CLASSES, DropFilter, DropQuery, FoundDrop, Reason, Status
 from threadmark.state import new_id
 
@@ -44,10 +44,10 @@ Units = Annotated[
     list[Literal["message", "part", "clause", "atom"]] | None, QueryParameter(name="unit", description="Only such.")
 ]
 Classes = Annotated[
-    list[str] | None, QueryParameter(name="class", description=f"Only such: {', '.join(UNIT_CLASSES)}.")
+    list[Annotated[str, one_of(UNIT_CLASSES)]] | None, QueryParameter(name="class", description="Only such.")
 ]
 Reasons = Annotated[
-    list[str] | None, QueryParameter(name="reason", description=f"Only such: {', '.join(DROP_REASONS)}.")
+    list[Annotated[str, one_of(DROP_REASONS)]] | None, QueryParameter(name="reason", description="Only such.")
 ]
 Roles = Annotated[
     list[Literal["system", "human", "ai", "tool"]] | None, QueryParameter(name="role", description="Who said it.")
@@ -75,7 +75,7 @@ class DropPage(Struct):
 class Found(Struct):
     """The best answers, best first, within the limit and the budget."""
 
-    items: list[ShownFound]
+    items: list[ShownFoundDrop]
 
 
 @get("/compactions/{compaction_id:str}/drops", opt=needs(Scope.READ))
@@ -96,7 +96,7 @@ async def list_drops(
     from_seq: From = None,
     to_seq: To = None,
 ) -> DropPage:
-    """What the compaction's ledger says of its units: those that are gone, or those of any `status`."""
+    """Units in the compaction's ledger: those that are gone, or those of any `status`."""
     wanted = uuid_of("compaction", compaction_id)
     chosen = DropFilter(
         statuses=_statuses(status, DropFilter().statuses),
@@ -189,7 +189,7 @@ def _asked(
 
 
 def _statuses(status: list[StatusName] | None, default: tuple[str, ...]) -> tuple[str, ...]:
-    """The statuses asked for; none stands for all."""
+    """The statuses asked for; none means all."""
     if not status:
         return default
     return () if EVERY in status else tuple(status)
@@ -200,7 +200,7 @@ def _filters(chosen: DropFilter) -> dict[str, object]:
 
 
 def _found(found: list[FoundDrop]) -> Found:
-    return Found([ShownFound.of(each) for each in found])
+    return Found([ShownFoundDrop.of(each) for each in found])
 
 
 ROUTES = [list_drops, search_thread_drops, search_drops, open_drop]

@@ -85,7 +85,7 @@ async def expand_segment(
     resources: dependencies.Resources,
     data: JSONBody[Expansion | None] = None,
 ) -> Response[bytes]:
-    """The entries that a summary of the thread stands for, word for word. Nothing changes: the view stays as it is."""
+    """The entries behind a summary of the thread, word for word. Nothing changes: the view stays as it is."""
     wanted, spec = uuid_of("thread", thread_id), data or Expansion()
     found = await service_of(resources).segments.expand(
         caller.tenant_id, wanted, segment_id, budget_tokens=spec.budget_tokens, from_seq=spec.from_seq
@@ -177,7 +177,7 @@ async def pin_spans(
     resources: dependencies.Resources,
     request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
-    """Pin spans of entries that a summary stands for: the model sees them word for word from now on."""
+    """Pin spans of entries that a summary covers: the model sees them word for word from now on."""
     wanted, by = uuid_of("thread", thread_id), f"key:{caller.key_id}"
     spans = [Source(each.seq, each.message, each.part, each.start, each.end) for each in data.spans]
 

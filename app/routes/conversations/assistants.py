@@ -22,6 +22,7 @@ from threadmark.app.wire.conversations.assistant_schema import (
     matches,
     schemas_of,
 )
+from threadmark.app.wire.selected import selected
 from threadmark.state import NotFound
 from threadmark.workers.agents.agent import ChatAgent
 
@@ -29,14 +30,14 @@ __all__ = ["ROUTES"]
 
 Xray = Annotated[bool | int, QueryParameter(name="xray", description="Changes nothing: there are no subgraphs.")]
 Recurse = Annotated[bool, QueryParameter(name="recurse", description="Changes nothing: there are no subgraphs.")]
-_FOUND = {200: ResponseSpec(list[ShownAssistant], description="Assistants.", generate_examples=False)}
+_FOUND = {200: ResponseSpec(selected(ShownAssistant), description="Assistants.", generate_examples=False)}
 
 
 @post("/assistants/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
 async def find_assistants(
     resources: dependencies.Resources, data: JSONBody[AssistantSearch | None] = None
 ) -> Response[bytes]:
-    """Assistants, in the order of the registry unless told otherwise; `X-Pagination-Next` is the next offset."""
+    """Assistants, in the order of the registry, or by `sort_by`; `X-Pagination-Next` is the next offset."""
     search = data or AssistantSearch()
     found = _found(resources, search)
     if search.sort_by is not None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.gate import Forbidden
-from threadmark.app.listing.repeated_parameters import names_of
+from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request import ApiRequest, BodyRefused
@@ -30,8 +30,8 @@ Action = Annotated[
 ]
 Waits = Annotated[bool, QueryParameter(name="wait", description="Answer when the run has ended.")]
 Modes = Annotated[
-    list[str] | None,
-    QueryParameter(name="stream_mode", description=f"Of {', '.join(MODES)}; without it those of the run's request."),
+    list[Annotated[str, one_of(MODES)]] | None,
+    QueryParameter(name="stream_mode", description="Without it those of the run's request."),
 ]
 CancelsOnLeaving = Annotated[
     bool,

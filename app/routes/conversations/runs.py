@@ -1,6 +1,6 @@
 """Runs on a thread: start, look at, delete."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from litestar import Response, delete, get, post
 from litestar.openapi import ResponseSpec
@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.listing.pages import PageSize
-from threadmark.app.listing.repeated_parameters import names_of
+from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import json_answer
 from threadmark.app.requests.path_ids import uuid_of
@@ -17,6 +17,7 @@ from threadmark.app.runs.run_starter import Starter
 from threadmark.app.wire.conversations.run_request import RunBody
 from threadmark.app.wire.conversations.run_schema import RUN_FIELDS, ShownRun, chosen, run_to_wire
 from threadmark.app.wire.conversations.thread_schema import OFFSET_MAX
+from threadmark.app.wire.selected import selected
 from threadmark.state import delete_run, get_run, get_thread, list_runs, served_routes
 
 __all__ = ["EVENTS", "OUTCOME", "ROUTES", "SHOWN"]
@@ -25,16 +26,17 @@ SHOWN = {200: ResponseSpec(ShownRun, description="The run.", generate_examples=F
 EVENTS = {200: ResponseSpec(str, description="The run's events.", media_type="text/event-stream")}
 OUTCOME = {
     200: ResponseSpec(
-        dict[str, object],
+        dict[str, Any],
         description="The last values of the run, with `__interrupt__` where it asks something; or its `__error__`.",
         generate_examples=False,
     )
 }
+_LISTED = {200: ResponseSpec(selected(ShownRun), description="Runs.", generate_examples=False)}
 RUN_COUNT = 10
 
 Offset = Annotated[int, QueryParameter(name="offset", ge=0, le=OFFSET_MAX, description="Rows to leave out.")]
 Select = Annotated[
-    list[str] | None, QueryParameter(name="select", description=f"Only these fields: {', '.join(RUN_FIELDS)}.")
+    list[Annotated[str, one_of(RUN_FIELDS)]] | None, QueryParameter(name="select", description="Only these fields.")
 ]
 Status = Annotated[
     Literal["pending", "running", "error", "success", "timeout", "interrupted"] | None,
@@ -84,7 +86,7 @@ async def wait_run(
     return await _starter(thread_id, caller, resources, keys, request_key, trace_parent).wait(data)
 
 
-@get("/threads/{thread_id:str}/runs", opt=needs(Scope.READ), responses={200: ResponseSpec(list[ShownRun])})
+@get("/threads/{thread_id:str}/runs", opt=needs(Scope.READ), responses=_LISTED)
 async def list_thread_runs(
     thread_id: FromPath[str],
     caller: dependencies.Caller,

@@ -82,8 +82,10 @@ async def list_steps(
     wanted = uuid_of("run", run_id)
     listing = Listing(caller.tenant_id, "steps", {"run_id": wanted})
     place = None if cursor is None else signer.verify(cursor, listing)
-    run, told = await resources.database.read(lambda connection: _told(connection, resources, caller.tenant_id, wanted))
-    rows = list(enumerate(told.steps))
+    run, steps = await resources.database.read(
+        lambda connection: _steps_of(connection, resources, caller.tenant_id, wanted)
+    )
+    rows = list(enumerate(steps.steps))
     page = cut(beyond(rows, limit, place, _place_of), limit, place, _place_of)
     agent = resources.wired.registry.find(run.assistant)
     model = (agent.model if agent else None) or resources.settings.model
@@ -95,10 +97,10 @@ async def list_steps(
         next=None if page.next is None else signer.sign(page.next, listing),
         previous=None if page.previous is None else signer.sign(page.previous, listing),
         totals=StepTotals(
-            step_count=len(told.steps),
-            attempt_count=sum(len(step.attempts) for step in told.steps),
-            tokens_paid=told.tokens_paid,
-            tokens_saved_by_replay=told.tokens_saved,
+            step_count=len(steps.steps),
+            attempt_count=sum(len(step.attempts) for step in steps.steps),
+            tokens_paid=steps.tokens_paid,
+            tokens_saved_by_replay=steps.tokens_saved,
         ),
     )
 
@@ -151,12 +153,12 @@ async def _ask(
 ) -> tuple[str, Finding] | tuple[None, None]:
     """The doubt about the step, and what the verifier of its tool finds; None where the step is not in doubt.
 
-    `about` names the doubt that is meant. Raises Refused where there is nobody to ask.
+    `about` names the doubt that is meant. Raises Refused where this server does not have the assistant.
     """
 
     def unit(connection: Connection) -> tuple[Run, Wait | None, Step | None]:
-        run, told = _told(connection, resources, tenant_id, run_id)
-        step = next((each for each in told.steps if each.key == step_key), None)
+        run, steps = _steps_of(connection, resources, tenant_id, run_id)
+        step = next((each for each in steps.steps if each.key == step_key), None)
         waits = list_waits(connection, run.thread, status="open")
         return run, next((wait for wait in waits if _is_about(wait, run, step_key, about)), None), step
 
@@ -167,10 +169,13 @@ async def _ask(
     if agent is None:
         raise Refused(f"This server has no assistant {run.assistant!r} to ask; say happened or did_not_happen.")
     attempt = 1 if step is None else max(step.attempts, default=1)
-    return wait.wait_id, await verify_step(resources.wired.services, agent, run, wait, attempt)
+    finding = await verify_step(
+        agent, run, wait, attempt, data_dir=resources.settings.data_dir, now=resources.wired.now
+    )
+    return wait.wait_id, finding
 
 
-def _told(connection: Connection, resources: Resources, tenant_id: str, run_id: str) -> tuple[Run, Steps]:
+def _steps_of(connection: Connection, resources: Resources, tenant_id: str, run_id: str) -> tuple[Run, Steps]:
     run = get_run(connection, tenant_id, run_id)
     thread = get_thread(connection, tenant_id, run.thread_id)
     entries = read_entries(connection, thread.number)

@@ -20,6 +20,7 @@ from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.requests.request import BodyRefused
 from threadmark.app.resources import Resources
 from threadmark.app.runs.thread_state import stand
+from threadmark.app.wire.conversations.state_schema import Moment
 from threadmark.app.wire.conversations.thread_schema import (
     Labels,
     NewThread,
@@ -29,11 +30,14 @@ from threadmark.app.wire.conversations.thread_schema import (
     chosen,
     thread_to_wire,
 )
+from threadmark.app.wire.selected import selected
 from threadmark.compaction import forget_threads
 from threadmark.state import (
+    Receipt,
     Reply,
     RunStatus,
     Thread,
+    clear_copies,
     copy_thread,
     count_threads,
     delete_thread,
@@ -41,14 +45,17 @@ from threadmark.state import (
     label_thread,
     list_runs,
     open_thread,
+    replied,
     search_threads,
     sort_key,
+    unfinished_copies,
 )
 
 __all__ = ["ROUTES"]
 
 _SHOWN = {200: ResponseSpec(ShownThread, description="The thread.", generate_examples=False)}
-_FOUND = {200: ResponseSpec(list[ShownThread], description="Threads.", generate_examples=False)}
+_LABELLED = {**_SHOWN, 204: ResponseSpec(None, description="`Prefer: return=minimal`: it is done.")}
+_FOUND = {200: ResponseSpec(selected(ShownThread), description="Threads.", generate_examples=False)}
 Prefer = Annotated[
     str | None, HeaderParameter(name="Prefer", description="`return=minimal`: answer 204 without the thread.")
 ]
@@ -90,7 +97,7 @@ async def read_thread(
     )
 
 
-@patch("/threads/{thread_id:str}", opt=needs(Scope.RUN), responses=_SHOWN)
+@patch("/threads/{thread_id:str}", opt=needs(Scope.RUN), responses=_LABELLED)
 async def update_thread(
     thread_id: FromPath[str],
     data: JSONBody[Labels],
@@ -117,17 +124,18 @@ async def update_thread(
 async def remove_thread(
     thread_id: FromPath[str], caller: dependencies.Caller, resources: dependencies.Resources
 ) -> None:
-    """Delete the thread with everything in it. A run that moves it is told, and writes nothing any more."""
+    """Delete the thread with everything in it. A run that holds it is stopped, and writes nothing any more."""
     wanted = uuid_of("thread", thread_id)
 
-    def unit(connection: Connection) -> tuple[str, ...]:
+    def unit(connection: Connection) -> tuple[int, tuple[str, ...]]:
         thread = get_thread(connection, caller.tenant_id, wanted)
         running = list_runs(connection, thread.number, status=RunStatus.RUNNING)
         forget_threads(connection, [delete_thread(connection, caller.tenant_id, wanted)])
-        return tuple(run.run_id for run in running)
+        return thread.number, tuple(run.run_id for run in running)
 
-    stopped = await resources.database.write(unit)
+    number, stopped = await resources.database.write(unit)
     resources.wired.notifier.notice(stopped)
+    await clear_copies(resources.database, partial(unfinished_copies, source=number))
 
 
 @post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)
@@ -137,7 +145,7 @@ async def find_threads(
     signer: dependencies.CursorSigner,
     data: JSONBody[ThreadSearch | None] = None,
 ) -> Response[bytes]:
-    """Threads, latest first unless told otherwise.
+    """Threads, latest first by default.
 
     The headers `X-Pagination-Total` and `X-Pagination-Next` (an offset) lead through the pages, or
     `X-Pagination-Next-Cursor` and `X-Pagination-Previous-Cursor`, which skip nothing when threads come and go.
@@ -198,13 +206,25 @@ async def duplicate_thread(
     request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
     """A new thread with the messages and the metadata of another; it has no runs and no open questions."""
-    wanted = uuid_of("thread", thread_id)
+    wanted, tenant_id = uuid_of("thread", thread_id), caller.tenant_id
+    if request_key is not None:
+        # Before the work: nothing is copied for a key that has its answer.
+        known = partial(replied, tenant_id=tenant_id, receipt=request_key.receipt(None))
+        if (reply := await resources.database.read(known)) is not None:
+            return once(reply)
 
-    def unit(connection: Connection) -> Thread | Reply:
-        receipt = None if request_key is None else request_key.receipt(partial(_made, resources, connection))
-        return copy_thread(connection, caller.tenant_id, wanted, receipt, resources.wired.now_us())
+    def receipt(moment: Moment | None) -> Receipt | None:
+        return None if request_key is None else request_key.receipt(lambda copied: (200, _encoded(copied, moment)))
 
-    return await _made_or_replayed(resources, unit)
+    made = await copy_thread(
+        resources.database,
+        tenant_id,
+        wanted,
+        now_us=resources.wired.now_us,
+        look=partial(_moment, resources),
+        receipt=receipt,
+    )
+    return once(made if isinstance(made, Reply) else _encoded(*made))
 
 
 async def _made_or_replayed(resources: Resources, unit: Callable[[Connection], Thread | Reply]) -> Response[bytes]:
@@ -217,7 +237,7 @@ async def _made_or_replayed(resources: Resources, unit: Callable[[Connection], T
 
 def _made(resources: Resources, connection: Connection, thread: Thread) -> tuple[int, bytes]:
     """What a unit that writes answers with."""
-    return 200, msgspec.json.encode(_thread_shown(resources, connection, thread, keep=False))
+    return 200, _encoded(thread, _moment(resources, connection, thread))
 
 
 def _shown(resources: Resources, connection: Connection, tenant_id: str, thread_id: str) -> bytes:
@@ -225,7 +245,15 @@ def _shown(resources: Resources, connection: Connection, tenant_id: str, thread_
 
 
 def _thread_shown(resources: Resources, connection: Connection, thread: Thread, *, keep: bool = True) -> ShownThread:
-    return thread_to_wire(thread, stand(connection, thread, resources.wired.journal.fold_cache, keep=keep).moment)
+    return thread_to_wire(thread, _moment(resources, connection, thread, keep=keep))
+
+
+def _moment(resources: Resources, connection: Connection, thread: Thread, *, keep: bool = False) -> Moment | None:
+    return stand(connection, thread, resources.wired.journal.fold_cache, keep=keep).moment
+
+
+def _encoded(thread: Thread, moment: Moment | None) -> bytes:
+    return msgspec.json.encode(thread_to_wire(thread, moment))
 
 
 ROUTES = [

@@ -1,6 +1,7 @@
 """Memories: remember, find, recall, and ask where they come from."""
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from litestar import Response, get, post
@@ -16,7 +17,7 @@ from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.pools import BODIES
 from threadmark.app.provenance import OpenedSource, open_sources
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.idempotent_memory_writes import make_once
+from threadmark.app.requests.idempotent_requests import changed_once
 from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.wire.memories.memory_requests import MemoryItems, RecallQuestion, draft_of, question_of
 from threadmark.app.wire.memories.memory_schema import (
@@ -81,12 +82,8 @@ async def remember(
     drafts = await BODIES.run(
         lambda: [draft_of(item, at, now=now, asserted_by=f"key:{caller.key_id}") for at, item in enumerate(data.items)]
     )
-
-    async def make() -> Remembered:
-        verdicts = await resources.wired.recollection.remember(drafts, scope=tenant_scope(tenant_id), now=now)
-        return verdicts_to_wire(verdicts)
-
-    return await make_once(resources, caller, request_key, make)
+    remember = partial(resources.wired.recollection.remember, drafts, scope=tenant_scope(tenant_id), now=now)
+    return await changed_once(resources, caller, request_key, remember, verdicts_to_wire)
 
 
 @get("/memories", opt=needs(Scope.READ))

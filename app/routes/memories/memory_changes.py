@@ -3,8 +3,10 @@
 import asyncio
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
+import msgspec
 from litestar import Response, get, post
 from litestar.openapi import ResponseSpec
 from litestar.params import FromPath, JSONBody
@@ -14,11 +16,14 @@ from threadmark.app.access import Scope, needs
 from threadmark.app.access.key import Caller
 from threadmark.app.listing.memory_scope import tenant_scope
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.idempotent_memory_writes import make_once
+from threadmark.app.requests.answers import json_answer
+from threadmark.app.requests.idempotent_requests import changed_once, memory_receipt, repeatable
 from threadmark.app.requests.path_ids import uuid_of
+from threadmark.app.requests.request_key import RequestKey
+from threadmark.app.resources import Resources
 from threadmark.app.wire.memories.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of
 from threadmark.app.wire.memories.memory_schema import ShownErasure, ShownMemory, erasure_to_wire, memory_to_wire
-from threadmark.memory import Change, Trust
+from threadmark.memory import AnsweredBefore, Change, Erasure, Forget, Receipt, Trust
 
 __all__ = ["ROUTES", "Held", "Released", "Restored", "Retracted"]
 
@@ -71,19 +76,17 @@ async def retract_memory(
     resources: dependencies.Resources,
     request_key: dependencies.RequestKey,
 ) -> Response[bytes]:
-    """Give a memory up, with the reason. It stays in its history; 409 when nobody believes it any more."""
+    """Give a memory up, with the reason. It stays in its history; 409 when it is not believed any more."""
     wanted = uuid_of("memory", memory_id)
 
-    async def make() -> Retracted:
-        ended = await resources.wired.recollection.retract(
-            wanted,
-            scope=tenant_scope(caller.tenant_id),
-            reason=data.reason,
-            change=_change(caller, resources.now()),
-        )
-        return Retracted(wanted, list(ended))
-
-    return await make_once(resources, caller, request_key, make)
+    retraction = partial(
+        resources.wired.recollection.retract,
+        wanted,
+        scope=tenant_scope(caller.tenant_id),
+        reason=data.reason,
+        change=_change(caller, resources.now()),
+    )
+    return await changed_once(resources, caller, request_key, retraction, lambda ended: Retracted(wanted, list(ended)))
 
 
 @post(
@@ -101,13 +104,15 @@ async def undo_memory(
     """Take back what the memory superseded, or its retraction. 409 when a later change stands on it."""
     wanted = uuid_of("memory", memory_id)
 
-    async def make() -> Restored:
-        restored = await resources.wired.recollection.undo(
-            wanted, scope=tenant_scope(caller.tenant_id), change=_change(caller, resources.now())
-        )
-        return Restored(wanted, list(restored))
-
-    return await make_once(resources, caller, request_key, make)
+    undoing = partial(
+        resources.wired.recollection.undo,
+        wanted,
+        scope=tenant_scope(caller.tenant_id),
+        change=_change(caller, resources.now()),
+    )
+    return await changed_once(
+        resources, caller, request_key, undoing, lambda restored: Restored(wanted, list(restored))
+    )
 
 
 @post(
@@ -125,12 +130,10 @@ async def approve_memory(
     """Believe a memory that was kept apart, and let one of an untrusted source last."""
     wanted, scope = uuid_of("memory", memory_id), tenant_scope(caller.tenant_id)
 
-    async def make() -> ShownMemory:
-        memory = resources.wired.recollection
-        await memory.approve(wanted, scope=scope, change=_change(caller, resources.now()))
-        return memory_to_wire(await memory.get(wanted, scope=scope))
-
-    return await make_once(resources, caller, request_key, make)
+    approval = partial(
+        resources.wired.recollection.approve, wanted, scope=scope, change=_change(caller, resources.now())
+    )
+    return await changed_once(resources, caller, request_key, approval, memory_to_wire)
 
 
 @post(
@@ -148,13 +151,14 @@ async def quarantine(
     """Keep everything that rests on a source out of recall, at once, also what comes from it later."""
     selector = selector_of(data.source)
 
-    async def make() -> Held:
-        made, count = await resources.wired.recollection.quarantine(
-            selector, tenant_id=caller.tenant_id, reason=data.reason, now=resources.now()
-        )
-        return Held(made, count)
-
-    return await make_once(resources, caller, request_key, make)
+    holding = partial(
+        resources.wired.recollection.quarantine,
+        selector,
+        tenant_id=caller.tenant_id,
+        reason=data.reason,
+        now=resources.now(),
+    )
+    return await changed_once(resources, caller, request_key, holding, lambda held: Held(*held))
 
 
 @post(
@@ -172,11 +176,8 @@ async def release(
     """End a quarantine; 0 for one that has ended already, 404 for one that the tenant does not have."""
     wanted = uuid_of("quarantine", quarantine_id)
 
-    async def make() -> Released:
-        count = await resources.wired.recollection.release(wanted, tenant_id=caller.tenant_id, now=resources.now())
-        return Released(wanted, count)
-
-    return await make_once(resources, caller, request_key, make)
+    releasing = partial(resources.wired.recollection.release, wanted, tenant_id=caller.tenant_id, now=resources.now())
+    return await changed_once(resources, caller, request_key, releasing, lambda count: Released(wanted, count))
 
 
 @post(
@@ -200,16 +201,16 @@ async def erase(
     memory = resources.wired.recollection
     if data.dry_run:
         counted = await memory.erase(what, tenant_id=tenant_id, now=now, dry_run=True)
-        return await make_once(resources, caller, None, _made(erasure_to_wire(counted)))
+        return json_answer(erasure_to_wire(counted))
 
-    async def make() -> ShownErasure:
-        erasure = await memory.begin_erasure(what, tenant_id=tenant_id, now=now)
+    async def act() -> tuple[int, bytes]:
+        erasure = await _begun(resources, caller, request_key, what)
         with suppress(TimeoutError):
             async with asyncio.timeout(ERASE_WAIT_S):
                 erasure = await memory.resume_erasure(erasure.erasure_id, tenant_id=tenant_id, now=now)
-        return erasure_to_wire(erasure)
+        return 200, msgspec.json.encode(erasure_to_wire(erasure))
 
-    return await make_once(resources, caller, request_key, make)
+    return await repeatable(resources, caller, request_key, act)
 
 
 @get("/memories/erasures/{erasure_id:str}", opt=needs(Scope.READ))
@@ -226,11 +227,22 @@ def _change(caller: Caller, now: datetime) -> Change:
     return Change(by=f"key:{caller.key_id}", now=now, trust=trust)
 
 
-def _made(value: Any) -> Any:
-    async def make() -> Any:
-        return value
-
-    return make
+async def _begun(resources: Resources, caller: Caller, key: RequestKey | None, what: Forget) -> Erasure:
+    """The erasure, or the one that an equal request has begun: here, at another server, or before a crash."""
+    memory, tenant_id = resources.wired.recollection, caller.tenant_id
+    receipt: Receipt[Erasure] | None = None
+    if key is not None:
+        receipt = memory_receipt(key, lambda begun: begun.erasure_id.encode())
+    try:
+        return await memory.begin_erasure(
+            what,
+            tenant_id=tenant_id,
+            now=resources.now(),
+            receipt=receipt,
+            open_max=resources.settings.memory_erasures_max,
+        )
+    except AnsweredBefore as first:
+        return await memory.erasure(first.answer.decode(), tenant_id=tenant_id)
 
 
 ROUTES = [

@@ -54,7 +54,7 @@ class ShownRecall(Struct):
 
 
 class RecallPage(Struct):
-    """What memory told the execution that the run belongs to, in order."""
+    """The recalls of the execution that the run belongs to, in order."""
 
     run_id: str
     thread_id: str
@@ -102,8 +102,8 @@ async def _page(
 ) -> RecallPage:
     listing = Listing(tenant_id, "recalls", {"run_id": run_id})
     place = None if cursor is None else signer.verify(cursor, listing)
-    run, told = await resources.database.read(lambda connection: _told(connection, tenant_id, run_id, thread_id))
-    page = cut(beyond(told, limit, place, _place_of), limit, place, _place_of)
+    run, recalls = await resources.database.read(lambda connection: _recalls(connection, tenant_id, run_id, thread_id))
+    page = cut(beyond(recalls, limit, place, _place_of), limit, place, _place_of)
     return RecallPage(
         run_id=run.run_id,
         thread_id=run.thread_id,
@@ -113,7 +113,9 @@ async def _page(
     )
 
 
-def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | None) -> tuple[Run, list[RecallRecord]]:
+def _recalls(
+    connection: Connection, tenant_id: str, run_id: str, thread_id: str | None
+) -> tuple[Run, list[RecallRecord]]:
     run = get_run(connection, tenant_id, run_id, thread_id=thread_id)
     thread = get_thread(connection, tenant_id, run.thread_id)
     entries = read_entries(connection, thread.number)
@@ -121,26 +123,26 @@ def _told(connection: Connection, tenant_id: str, run_id: str, thread_id: str | 
     return run, recalls_of(visible(entries, lineage), run.execution_id)
 
 
-def _shown(told: RecallRecord) -> ShownRecall:
+def _shown(record: RecallRecord) -> ShownRecall:
     return ShownRecall(
-        step_key=told.step_key,
-        seq=told.seq,
-        at=from_us(told.at_us),
-        asked_by="policy" if told.tool is None else "model",
-        tool=told.tool,
-        message_id=told.message_id,
-        question=dict(told.question),
-        status=told.status,
-        answers=[dict(each) for each in told.answers],
-        withheld=dict(told.withheld),
-        recipe=told.recipe,
-        failure=told.failure,
-        duration_us=told.duration_us,
+        step_key=record.step_key,
+        seq=record.seq,
+        at=from_us(record.at_us),
+        asked_by="policy" if record.tool is None else "model",
+        tool=record.tool,
+        message_id=record.message_id,
+        question=dict(record.question),
+        status=record.status,
+        answers=[dict(each) for each in record.answers],
+        withheld=dict(record.withheld),
+        recipe=record.recipe,
+        failure=record.failure,
+        duration_us=record.duration_us,
     )
 
 
-def _place_of(told: RecallRecord) -> tuple[int | str, ...]:
-    return (told.seq,)
+def _place_of(record: RecallRecord) -> tuple[int | str, ...]:
+    return (record.seq,)
 
 
 ROUTES = [list_recalls, list_thread_recalls]

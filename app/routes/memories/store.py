@@ -21,7 +21,7 @@ __all__ = [
     "NamespaceSearch",
     "Namespaces",
     "NewItem",
-    "ShownFound",
+    "ShownFoundItem",
     "ShownItem",
     "ShownItems",
 ]
@@ -34,7 +34,7 @@ _Offset = Annotated[int, Meta(ge=0, le=OFFSET_MAX)]
 
 
 class NewItem(Struct, forbid_unknown_fields=True):
-    """A document to keep under its key, in place of the one before. `ttl`: minutes from now; null: for good.
+    """A document to keep under its key, in place of the one before. `ttl`: minutes from now; null: without an end.
 
     Everything is searchable: an `index` that leaves something out is refused.
     """
@@ -85,7 +85,7 @@ class ShownItem(Struct, kw_only=True):
     updated_at: datetime
 
 
-class ShownFound(ShownItem, kw_only=True):
+class ShownFoundItem(ShownItem, kw_only=True):
     """A document that was searched for; `score` is null without a query."""
 
     score: float | None
@@ -94,7 +94,7 @@ class ShownFound(ShownItem, kw_only=True):
 class ShownItems(Struct):
     """Documents."""
 
-    items: list[ShownFound]
+    items: list[ShownFoundItem]
 
 
 class Namespaces(Struct):
@@ -200,8 +200,8 @@ def _shown(item: Item) -> ShownItem:
     )
 
 
-def _found(item: Item) -> ShownFound:
-    return ShownFound(
+def _found(item: Item) -> ShownFoundItem:
+    return ShownFoundItem(
         namespace=list(item.namespace),
         key=item.key,
         value=dict(item.value),

@@ -71,7 +71,7 @@ class NewCompactionJob(Struct, forbid_unknown_fields=True, kw_only=True):
 class ShownProgress(Struct, kw_only=True):
     """How far a job is. `thread_count` are the threads that matched when it began.
 
-    `outcomes` counts threads by what came of them: `committed` (`would_commit` in a dry run), `refused`, `aborted`,
+    `outcomes` counts threads by their outcome: `committed` (`would_commit` in a dry run), `refused`, `aborted`,
     `busy` (a run holds the thread; its compaction follows by itself), `gone`. `cost` is what the model's
     calls have cost, with what is set aside for those on their way; null without a price of the model. `stopped_by`
     names the bound that ended the job before its last thread.

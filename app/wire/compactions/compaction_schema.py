@@ -71,10 +71,10 @@ def policy_of(body: PolicyBody | None, path: str = "$.policy") -> Policy:
     if body is None:
         return Policy()
     try:
-        told = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None}
+        values = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not None}
         if body.cost_max is not None:
-            told["cost_max"] = spell_money(picos_of(body.cost_max))
-        return Policy(**told)
+            values["cost_max"] = spell_money(picos_of(body.cost_max))
+        return Policy(**values)
     except ValueError as error:
         raise BodyRefused(path, str(error)) from error
 
@@ -126,7 +126,7 @@ class Restoration(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class Expansion(Struct, forbid_unknown_fields=True, kw_only=True):
-    """How much of what a summary stands for is shown, and from which entry on."""
+    """How much of the entries behind a summary is shown, and from which entry on."""
 
     budget_tokens: Annotated[int, Meta(ge=1, le=1_000_000)] = 4_000
     from_seq: Annotated[int, Meta(ge=0, le=2**53 - 1)] = 0
@@ -143,7 +143,7 @@ class PinnedSpan(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NewPins(Struct, forbid_unknown_fields=True, kw_only=True):
-    """Spans to be shown word for word, whatever a summary says of their entries."""
+    """Spans to be shown word for word, whatever a summary has of their entries."""
 
     spans: Annotated[list[PinnedSpan], Meta(min_length=1, max_length=200)]
 
@@ -170,7 +170,7 @@ class ShownCompaction(Struct, kw_only=True):
     `aborted` (it failed, and the view is as it was); later `restored` or `superseded`. `ledger` counts the units of
     the covered entries by unit and status; `total` is all of them but what the summary `introduced`. `shown_ratio` is
     the share of the covered text that the summariser saw. `cost` is what the model's calls have cost, or may have cost
-    where nobody counted; null without a price of the model, and before the first call.
+    where the tokens were not counted; null without a price of the model, and before the first call.
     """
 
     compaction_id: str | None

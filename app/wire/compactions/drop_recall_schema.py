@@ -8,11 +8,11 @@ from threadmark.app.wire.compactions.drop_schema import Span
 from threadmark.compaction import DropRecall, PinSuggestion
 from threadmark.state import from_us
 
-__all__ = ["ShownRecall", "ShownSuggestion"]
+__all__ = ["ShownDropRecall", "ShownSuggestion"]
 
 
-class ShownRecall(Struct, kw_only=True):
-    """Somebody asked for a drop: an `agent` by its tool, or a person who `opened` it in its place or `restored` it."""
+class ShownDropRecall(Struct, kw_only=True):
+    """A request for a drop: by an `agent` with its tool, or by a person who `opened` or `restored` it."""
 
     drop_id: str
     how: str
@@ -20,7 +20,7 @@ class ShownRecall(Struct, kw_only=True):
     at: datetime
 
     @classmethod
-    def of(cls, noted: DropRecall) -> "ShownRecall":
+    def of(cls, noted: DropRecall) -> "ShownDropRecall":
         """The recall as it is shown."""
         return cls(drop_id=noted.drop_id, how=noted.how, requested_by=noted.requested_by, at=from_us(noted.at_us))
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from threadmark.compaction import Drop, DropSource, Expanded, FoundDrop, SourceEntry
 
-__all__ = ["ShownDrop", "ShownExpansion", "ShownFound", "ShownMessage", "ShownOrigin", "Span"]
+__all__ = ["ShownDrop", "ShownExpansion", "ShownFoundDrop", "ShownMessage", "ShownOrigin", "Span"]
 
 
 class Span(Struct):
@@ -80,10 +80,10 @@ class ShownDrop(Struct, kw_only=True, rename={"cls": "class"}):
         )
 
 
-class ShownFound(Struct, kw_only=True, rename={"cls": "class"}):
+class ShownFoundDrop(Struct, kw_only=True, rename={"cls": "class"}):
     """An answer: the words as they stand in the journal, with what stands before and after them there.
 
-    `trust` says how far the words are to be believed: they are data, whoever said them.
+    `trust` says how far the words are to be believed: they are data, from every speaker.
     """
 
     drop_id: str
@@ -102,7 +102,7 @@ class ShownFound(Struct, kw_only=True, rename={"cls": "class"}):
     score: float
 
     @classmethod
-    def of(cls, found: FoundDrop) -> "ShownFound":
+    def of(cls, found: FoundDrop) -> "ShownFoundDrop":
         """The answer as it is shown."""
         each = found.recalled
         return cls(
@@ -151,7 +151,7 @@ class ShownMessage(Struct, kw_only=True):
 
 
 class ShownExpansion(Struct, kw_only=True):
-    """The entries that a summary stands for, as they were said: whole messages within the budget.
+    """The entries behind a summary, as they were said: whole messages within the budget.
 
     `next_seq` is the `from_seq` of what is left; null: this is all.
     """

@@ -12,7 +12,7 @@ __all__ = ["FLASH_SLOT", "START", "BadEventId", "Place", "flash_slot", "read_pla
 
 #: The first slot after those of an entry's own events.
 FLASH_SLOT = 10
-#: Slots of one flash: it can be told in several modes.
+#: Slots of one flash: it can be sent in several modes.
 FLASH_STRIDE = 4
 
 _ID = re.compile(r"([0-9]{1,10})-([0-9]{1,9})")
@@ -28,7 +28,7 @@ class BadEventId(ValueError):
 
 
 class Place(NamedTuple):
-    """Where an event stands; places are ordered as their events are told."""
+    """Where an event stands; places are ordered as their events are sent."""
 
     seq: int
     slot: int

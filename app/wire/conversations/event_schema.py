@@ -1,8 +1,7 @@
 """A run as events of the dialect: a pure function of its entries and of what flashed between them.
 
-Who reads live and who comes later are told the same events with the same ids: what flashed in a gap is in the entry
-that ended the gap (`cuts` say how a reply streamed, `emitted` what tools sent), and what was told live is not told
-again.
+A live reader and a later one get the same events with the same ids: what flashed in a gap is in the entry that ended
+the gap (`cuts` say how a reply streamed, `emitted` what tools sent), and live events are not sent again.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -29,14 +28,14 @@ from threadmark.state import (
     apply,
     plain,
 )
-from threadmark.workers.fleet.feed import Flash
+from threadmark.workers.feeds.feed import Flash
 
 __all__ = ["MODES", "Event", "RunEvents", "RunFacts", "StreamMode"]
 
 StreamMode = Literal["values", "updates", "messages-tuple", "messages", "custom"]
 MODES: tuple[StreamMode, ...] = get_args(StreamMode)
 
-#: Slots of an entry's own events, in the order in which they are told.
+#: Slots of an entry's own events, in the order in which they are sent.
 _METADATA, _CHUNK, _ANNOUNCED, _COMPLETE, _UPDATES, _VALUES, _ERROR = 0, 1, 2, 3, 4, 5, 9
 #: Slots of a flash, from its first one.
 _AS_TUPLE, _AS_ANNOUNCED, _AS_PARTIAL = 0, 1, 2
@@ -44,7 +43,7 @@ _AS_TUPLE, _AS_ANNOUNCED, _AS_PARTIAL = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event: its name, its data as one line of JSON, and its place (None: it is not told a second time)."""
+    """One event: its name, its data as one line of JSON, and its place (None: it is not sent a second time)."""
 
     name: str
     data: bytes
@@ -82,8 +81,8 @@ class RunEvents:
         self._reply_id: str | None = None
         self._reply_text = ""
         self._spelled: dict[str, tuple[Message, bytes]] = {}
-        self.seq = seq  #: of the last entry told
-        self.flash_count = 0  #: flashes told since that entry
+        self.seq = seq  #: of the last entry sent
+        self.flash_count = 0  #: flashes sent since that entry
 
     @property
     def message_count(self) -> int:
@@ -97,7 +96,7 @@ class RunEvents:
         self.flash_count += 1
         slot = flash_slot(flash.ordinal)
         if flash.message_id is None:
-            yield from self._told(slot, "custom", "custom", lambda: plain(flash.data))
+            yield from self._event(slot, "custom", "custom", lambda: plain(flash.data))
             return
         is_new = flash.message_id != self._reply_id
         if is_new:
@@ -106,7 +105,7 @@ class RunEvents:
         yield from self._streamed(flash.data, flash.message_id, slot, is_new=is_new)
 
     def of_entry(self, at: Recorded) -> Iterator[Event]:
-        """What is still to be told of the gap before the entry, then the entry's own events."""
+        """The events still to be sent of the gap before the entry, then the entry's own events."""
         if at.seq - 1 != self.seq:
             self.seq, self.flash_count = at.seq - 1, 0
         for flash in _recorded_flashes(at)[self.flash_count :]:
@@ -135,7 +134,7 @@ class RunEvents:
             case WaitOpened():
                 yield from self._waits(entry)
             case ViewChanged():
-                yield from self._told(_UPDATES, "updates", "updates", lambda: {"compaction": _view_change(entry)})
+                yield from self._event(_UPDATES, "updates", "updates", lambda: {"compaction": _view_change(entry)})
             case RunSettled():
                 yield from self._settled(entry)
             case _:
@@ -143,62 +142,62 @@ class RunEvents:
 
     def _attempt_begun(self, attempt: int) -> Iterator[Event]:
         self._attempt = attempt
-        yield from self._told(_METADATA, None, "metadata", lambda: {"run_id": self._facts.run_id, "attempt": attempt})
+        yield from self._event(_METADATA, None, "metadata", lambda: {"run_id": self._facts.run_id, "attempt": attempt})
 
     def _streamed(self, text: str, message_id: str, slot: int, *, is_new: bool) -> Iterator[Event]:
         metadata = self._metadata("model", self._step)
-        yield from self._told(
+        yield from self._event(
             slot + _AS_TUPLE, "messages-tuple", "messages", lambda: [delta_chunk(text, message_id), metadata]
         )
         if is_new:
             yield from self._announced(slot + _AS_ANNOUNCED, message_id, metadata)
-        yield from self._told(
+        yield from self._event(
             slot + _AS_PARTIAL, "messages", "messages/partial", lambda: [partial_message(self._reply_text, message_id)]
         )
 
     def _replied(self, entry: ModelReplied, step: int) -> Iterator[Event]:
         metadata, message = self._metadata("model", step), entry.message
-        yield from self._told(_CHUNK, "messages-tuple", "messages", lambda: [final_chunk(entry), metadata])
+        yield from self._event(_CHUNK, "messages-tuple", "messages", lambda: [final_chunk(entry), metadata])
         if message.id != self._reply_id:
             yield from self._announced(_ANNOUNCED, message.id, metadata)
-        yield from self._told(_COMPLETE, "messages", "messages/complete", lambda: [message_to_wire(message)])
+        yield from self._event(_COMPLETE, "messages", "messages/complete", lambda: [message_to_wire(message)])
         self._reply_id = None
-        yield from self._told(_UPDATES, "updates", "updates", lambda: _update("model", [message]))
+        yield from self._event(_UPDATES, "updates", "updates", lambda: _update("model", [message]))
         yield from self._values()
 
     def _returned(self, entry: ToolReturned, calls: Sequence[Call], step: int) -> Iterator[Event]:
         results = [call.result for call in calls if call.result is not None]
         metadata = self._metadata("tools", step)
         own = [message_to_wire(result) for result in results if result.id == entry.message_id]
-        yield from self._told(_CHUNK, "messages-tuple", "messages", lambda: [*own, metadata])
+        yield from self._event(_CHUNK, "messages-tuple", "messages", lambda: [*own, metadata])
         yield from self._announced(_ANNOUNCED, entry.message_id, metadata)
-        yield from self._told(_COMPLETE, "messages", "messages/complete", lambda: own)
+        yield from self._event(_COMPLETE, "messages", "messages/complete", lambda: own)
         if not self._state.calls:
-            yield from self._told(_UPDATES, "updates", "updates", lambda: _update("tools", results))
+            yield from self._event(_UPDATES, "updates", "updates", lambda: _update("tools", results))
             yield from self._values()
 
     def _waits(self, entry: WaitOpened) -> Iterator[Event]:
         self._asked.add(entry.wait_id)
         asked = [call for call in self._state.open_waits if call.wait_id == entry.wait_id]
-        yield from self._told(_UPDATES, "updates", "updates", lambda: _interrupts(asked))
+        yield from self._event(_UPDATES, "updates", "updates", lambda: _interrupts(asked))
         if any(call.wait_kind == "in_doubt" for call in self._state.open_waits):
-            # Such a run does not end here, it waits: this is the last that is heard of it for a while.
+            # Such a run does not end here, it waits: these are its last events for a while.
             yield from self._values(self._state.open_waits)
 
     def _settled(self, entry: RunSettled) -> Iterator[Event]:
         waiting = self._state.open_waits
-        untold = [call for call in waiting if call.wait_id not in self._asked]
-        if untold or entry.paused_at is not None:
-            yield from self._told(_UPDATES, "updates", "updates", lambda: _interrupts(untold))
+        unsent = [call for call in waiting if call.wait_id not in self._asked]
+        if unsent or entry.paused_at is not None:
+            yield from self._event(_UPDATES, "updates", "updates", lambda: _interrupts(unsent))
         if waiting:
             yield from self._values(waiting)
         failure = entry.failure
         if failure is not None:
             shown = {"error": failure.error, "message": failure.message}
-            yield from self._told(_ERROR, None, "error", lambda: shown)
+            yield from self._event(_ERROR, None, "error", lambda: shown)
 
     def _announced(self, slot: int, message_id: str, metadata: dict[str, Any]) -> Iterator[Event]:
-        yield from self._told(slot, "messages", "messages/metadata", lambda: {message_id: {"metadata": metadata}})
+        yield from self._event(slot, "messages", "messages/metadata", lambda: {message_id: {"metadata": metadata}})
 
     def _values(self, waiting: Sequence[Call] = ()) -> Iterator[Event]:
         if self._wants(_VALUES, "values"):
@@ -212,7 +211,7 @@ class RunEvents:
             held = self._spelled[message.id] = (message, spell_event(message_to_wire(message)))
         return held[1]
 
-    def _told(self, slot: int, mode: StreamMode | None, name: str, make: Callable[[], Any]) -> Iterator[Event]:
+    def _event(self, slot: int, mode: StreamMode | None, name: str, make: Callable[[], Any]) -> Iterator[Event]:
         if self._wants(slot, mode):
             yield Event(name, spell_event(make()), Place(self.seq, slot))
 

@@ -21,7 +21,7 @@ APPROVAL_SCHEMA: dict[str, Any] = {
             "type": "object",
             "properties": {
                 "approve": {"type": "boolean"},
-                "reason": {"type": "string", "maxLength": REASON_CHARS_MAX, "description": "The model is told."},
+                "reason": {"type": "string", "maxLength": REASON_CHARS_MAX, "description": "The model reads it."},
                 "effect": {
                     "enum": ["pure", "idempotent", "keyed", "once"],
                     "description": "The effect that is approved, where it changed since the question was asked.",
@@ -58,7 +58,7 @@ def interrupt_of_wait(wait: Wait) -> dict[str, Any]:
 def interrupt_of_call(call: Call) -> dict[str, Any]:
     """The interrupt of a call with an open wait."""
     if call.wait_id is None or call.wait_kind is None:
-        raise ValueError(f"nobody is asked about step {call.step_key}")
+        raise ValueError(f"step {call.step_key} has no open question")
     return _interrupt(call.wait_id, call.wait_kind, call.call.name, call.call.arguments, call.step_key)
 
 

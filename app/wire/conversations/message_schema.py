@@ -1,7 +1,7 @@
 """Messages of the dialect: how ours are shown, and what is taken from a caller.
 
 A message comes as `{"role" | "type", "content", …}`; a text alone is one of a person. Everything that is named is
-honoured or refused with its place. What SDKs send back of the messages that they were shown is taken where it says
+used or refused with its place. What SDKs send back of the messages that they were shown is taken where it says
 nothing: `additional_kwargs`, `response_metadata` and `invalid_tool_calls` empty, `artifact` null, `example` false.
 `usage_metadata` of a reply is kept.
 """
@@ -201,7 +201,7 @@ def _reply_of(said: AiShape, message_id: str, path: str) -> Message:
 
 def _check_example(said: HumanShape | AiShape, path: str) -> None:
     if said.example:
-        raise BodyRefused(f"{path}.example", "is not honoured; leave it out")
+        raise BodyRefused(f"{path}.example", "is not supported; leave it out")
 
 
 def _content_of(

@@ -1,4 +1,4 @@
-"""Requests for runs: what a caller may write, and what it means. A field that is not honoured is refused."""
+"""Requests for runs: the fields that a caller may send, and their meaning. A field that is not supported is refused."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ class RunSpec:
 
 def read_run_spec(body: StatelessRunBody, thread_id: str | None, new_id: Callable[[], str]) -> RunSpec:
     """What the body asks for, on that thread. Raises BodyRefused, BadId; `new_id` names messages that have none."""
-    _refuse_unhonoured(body, thread_id)
+    _refuse_unsupported(body, thread_id)
     config = body.config or RunConfig()
     messages = _messages(body.input, new_id)
     resume = None if body.command is None else _resume(body.command)
@@ -161,18 +161,18 @@ def read_modes(given: StreamMode | list[StreamMode] | None) -> tuple[StreamMode,
     return tuple(dict.fromkeys(listed or ["values"]))
 
 
-def _refuse_unhonoured(body: StatelessRunBody, thread_id: str | None) -> None:
+def _refuse_unsupported(body: StatelessRunBody, thread_id: str | None) -> None:
     for name, why in _EMPTY_ONLY.items():
         if getattr(body, name) not in (None, {}, []):
-            raise BodyRefused(f"$.{name}", f"is not honoured: {why}")
+            raise BodyRefused(f"$.{name}", f"is not supported: {why}")
     if body.durability not in (None, "sync"):
-        raise BodyRefused("$.durability", "is not honoured: every step is on disk before the next begins (sync)")
+        raise BodyRefused("$.durability", "is not supported: every step is on disk before the next begins (sync)")
     if body.strict_resume is False:
-        raise BodyRefused("$.strict_resume", "is not honoured: an answer that nobody waits for is refused (true)")
+        raise BodyRefused("$.strict_resume", "is not supported: an answer without an open question is refused (true)")
     if thread_id is not None and body.on_completion == "delete":
-        raise BodyRefused("$.on_completion", "is not honoured: a thread that was there before the run is kept")
+        raise BodyRefused("$.on_completion", "is not supported: an existing thread is kept")
     if thread_id is None and body.if_not_exists == "reject":
-        raise BodyRefused("$.if_not_exists", "is not honoured: such a run makes its thread")
+        raise BodyRefused("$.if_not_exists", "is not supported: a stateless run always creates its own thread")
 
 
 def _messages(given: dict[str, Any] | None, new_id: Callable[[], str]) -> tuple[Message, ...]:
@@ -180,16 +180,16 @@ def _messages(given: dict[str, Any] | None, new_id: Callable[[], str]) -> tuple[
         return ()
     for name in given:
         if name != "messages":
-            raise BodyRefused(f"$.input.{name}", "is not honoured: an agent's input is its messages")
+            raise BodyRefused(f"$.input.{name}", "is not supported: an agent's input is its messages")
     return read_messages(given["messages"], "$.input.messages", new_id)
 
 
 def _resume(command: RunCommand) -> Any:
     """The checked answer, or answers by interrupt id; None where there is none."""
     if command.update is not None:
-        raise BodyRefused("$.command.update", "is not honoured: update the thread's state instead")
+        raise BodyRefused("$.command.update", "is not supported: update the thread's state instead")
     if command.goto not in (None, [], ""):
-        raise BodyRefused("$.command.goto", "is not honoured: the next node follows from the thread's messages")
+        raise BodyRefused("$.command.goto", "is not supported: the next node follows from the thread's messages")
     given = command.resume
     if given is None:
         return None

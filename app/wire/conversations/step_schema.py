@@ -37,7 +37,7 @@ class ShownStep(Struct):
 
     `status`: `recorded` (it has its result and never runs again), `in_flight`, `waiting` (for a person, for its next
     attempt, or for a run to go on), `in_doubt` (whether it happened is unknown), `failed`, `refused` (by a person),
-    `cancelled`; `outcome` says of a cancelled one whether it is `unknown` if it took effect. `view` is what a model
+    `cancelled`; `outcome` of a cancelled one is `unknown` if it may have taken effect. `view` is what a model
     call was shown of a compacted thread, null for the whole of it.
     """
 

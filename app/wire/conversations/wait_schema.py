@@ -17,7 +17,7 @@ class ShownWait(Struct):
 
     `kind` is `approval` (answered by `POST /waits/{wait_id}/answer`, as `answer_schema` says) or `in_doubt` (settled by
     `POST /runs/{run_id}/steps/{step_key}/resolve`); `status` is `open`, `answered` or `superseded`. `outdated`
-    says of an open one why its call does not fit the agent any more; `effect` is that of the tool when it was asked.
+    of an open one says why its call does not fit the agent any more; `effect` is that of the tool when it was asked.
     """
 
     wait_id: str

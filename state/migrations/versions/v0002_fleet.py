@@ -1,4 +1,4 @@
-"""What workers count, for those who watch them."""
+"""Counts of workers, for operators."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +14,7 @@ NAMES = ("claim_count", "orphan_count", "recent_claim_count", "loop_lag_us")
 
 
 def upgrade() -> None:
-    # A constant default rewrites no row: the table is locked for an instant.
+    # A constant default rewrites no rows, so the table is locked only briefly.
     for name in NAMES:
         op.add_column("worker", sa.Column(name, BIG, nullable=False, server_default=sa.text("0")))
 

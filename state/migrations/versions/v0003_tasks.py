@@ -1,4 +1,4 @@
-"""Tasks: background work that outlives whoever asked for it."""
+"""Tasks: background work that outlives the request for it."""
 
 import sqlalchemy as sa
 from alembic import op

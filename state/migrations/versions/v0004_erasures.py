@@ -1,4 +1,4 @@
-"""How often words were taken out of a thread's journal, so that no process goes on from a fold that has them."""
+"""The count of erasures in a thread's journal, so that no process continues from a fold with erased text."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # A constant default rewrites no row: the table is locked for an instant.
+    # A constant default rewrites no rows, so the table is locked only briefly.
     op.add_column("thread", sa.Column("erasures", BIG, nullable=False, server_default=sa.text("0")))
 
 

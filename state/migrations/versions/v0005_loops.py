@@ -1,4 +1,4 @@
-"""When each long-lived task of a worker last completed a round, as told with its heartbeats."""
+"""When each long-lived loop of a worker last completed a round, as its heartbeats report."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Constant defaults: a worker of the version before goes on to enrol and beat without these columns.
+    # Constant defaults: a worker of the previous version still registers and beats without these columns.
     op.add_column("worker", sa.Column("beat_at", BIG, nullable=False, server_default=sa.text("0")))
     op.add_column("worker", sa.Column("loops", sa.Text(), nullable=False, server_default=sa.text("'[]'")))
 

@@ -1,4 +1,4 @@
-"""The effect that the tool of a question had when it was asked, so that an answer is not spent on another one."""
+"""The tool's effect when a question was asked, so that an answer is never used for a different effect."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Nullable: a worker of the version before goes on to ask without it, and nothing is said of such questions.
+    # Nullable: a worker of the previous version still asks without it, and such questions are not checked.
     op.add_column("wait", sa.Column("effect", sa.String(), nullable=True))
 
 

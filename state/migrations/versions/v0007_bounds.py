@@ -1,4 +1,4 @@
-"""Indexes by which what a tenant keeps waiting is counted: scheduled runs, open questions, open tasks."""
+"""Indexes for counting a tenant's scheduled runs, open questions and open tasks."""
 
 import sqlalchemy as sa
 from alembic import op

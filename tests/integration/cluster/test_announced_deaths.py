@@ -9,9 +9,9 @@ from tests.integration.cluster.hands import WORLD, Deployment
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.state import RunStatus, claim
-from threadmark.state.runs.claims import register
+from threadmark.state.runs.worker_leases import register
 
-#: Longer than the test waits: nobody finds by its sweep what nobody announced.
+#: Longer than the test waits: no sweep finds a death that was not announced.
 SWEEP_S = 600.0
 LEASE_S = 600.0
 

@@ -20,8 +20,8 @@ PROGRAM = [sys.executable, "-m", "arq", "threadmark.workers.main.WorkerSettings"
 START_S_MAX = 60.0
 
 
-def told(deployment: Deployment) -> dict[str, str]:
-    """What the program is told by its environment."""
+def environment_of(deployment: Deployment) -> dict[str, str]:
+    """The environment variables of the program."""
     settings = deployment.settings
     return {
         "THREADMARK_STATE_DATABASE_URL": settings.state_database_url,
@@ -41,10 +41,10 @@ def logged(log: Path, text: str) -> Callable[[], bool]:
 async def test_arqs_program_moves_runs_and_ends_in_order(
     tmp_path: Path, postgres_url: str, private_redis: PrivateRedis, *, loses_redis: bool
 ) -> None:
-    """It takes jobs; told to stop it gives its lease back at once, whether Redis is there or not."""
+    """It takes jobs; on a stop it releases its lease at once, with or without Redis."""
     log = tmp_path / "arq.log"
     async with Deployment.over(tmp_path / "data", postgres_url, private_redis.url) as deployment:
-        environment = [f"{name}={value}" for name, value in told(deployment).items()]
+        environment = [f"{name}={value}" for name, value in environment_of(deployment).items()]
         program = Daemon(["/usr/bin/env", *environment, *PROGRAM], log=log)
         try:
             await wait_until(logged(log, "Starting worker"), description="arq to start", timeout_s=START_S_MAX)

@@ -1,8 +1,8 @@
 """A tool that blocks the event loop for several leases: its worker is late, and not dead (F09)."""
 
 from tests.crash.client import Client
-from tests.crash.story import read_journal
 from tests.support.cluster import Cluster
+from tests.support.scenario import read_journal
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.cluster.hands import WORLD, Deployment
+from tests.support.agent_server import call, said
 from tests.support.cluster import Cluster
-from tests.support.running import call, said
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.state import RunStatus
@@ -25,7 +25,7 @@ async def deployment(request: pytest.FixtureRequest, tmp_path: Path, postgres_ur
 
 
 async def test_a_step_under_way_is_cut_short(deployment: Deployment) -> None:
-    """The gate never opens: only a worker that hears of the cancellation ends the run."""
+    """The gate never opens: only a worker that learns of the cancellation ends the run."""
     async with deployment.worker(), deployment.worker():
         run = await deployment.say(HOLD)
         await wait_until(lambda: WORLD.calls["b"] == 1, description="the second call")
@@ -38,7 +38,7 @@ async def test_a_step_under_way_is_cut_short(deployment: Deployment) -> None:
 async def test_a_notice_that_is_lost_is_found_by_the_sweep(
     tmp_path: Path, postgres_url: str, private_redis: PrivateRedis
 ) -> None:
-    """Redis dies after the run has begun: nobody tells the worker, and it looks for itself."""
+    """Redis dies after the run has begun: no notification reaches the worker, and its own check finds the cancel."""
     async with Deployment.over(tmp_path, postgres_url, private_redis.url) as deployment, deployment.worker():
         run = await deployment.say(HOLD)
         await wait_until(lambda: WORLD.calls["b"] == 1, description="the second call")

@@ -17,11 +17,11 @@ import pytest
 import yaml
 
 from tests.crash.client import Client
-from tests.crash.story import Plot, tell
 from tests.support.daemon import Daemon, PrivateServer, free_port
+from tests.support.scenario import Plot, play
 from tests.support.servers import PrivatePostgres, redis_binary
 from tests.support.waiting import wait_until
-from threadmark.workers.settings.variables import VARIABLES
+from threadmark.workers.settings.settings import VARIABLES
 
 ROOT = Path(__file__).parents[3]
 FILE = ROOT / "compose.yaml"
@@ -95,9 +95,9 @@ class Host:
     addresses: dict[str, str]
 
     def environment(self, service: str, port: int) -> dict[str, str]:
-        """What the service is told."""
-        told = {name: self._here(str(value)) for name, value in self.services[service]["environment"].items()}
-        return {**told, "HOST": "127.0.0.1", "PORT": str(port), "PYTHONPATH": str(ROOT)}
+        """The service's environment variables."""
+        variables = {name: self._here(str(value)) for name, value in self.services[service]["environment"].items()}
+        return {**variables, "HOST": "127.0.0.1", "PORT": str(port), "PYTHONPATH": str(ROOT)}
 
     def command(self, service: str) -> list[str]:
         """The service's command: the image's entry point is `threadmark`."""
@@ -114,8 +114,8 @@ class Host:
     def begin(self, service: str, number: int) -> Program:
         """One replica of the service."""
         port, log = free_port(), self.folder / f"{service}-{number}.log"
-        told = [f"{name}={value}" for name, value in self.environment(service, port).items()]
-        return Program(Daemon(["/usr/bin/env", *told, *self.command(service)], log=log), log, port)
+        assignments = [f"{name}={value}" for name, value in self.environment(service, port).items()]
+        return Program(Daemon(["/usr/bin/env", *assignments, *self.command(service)], log=log), log, port)
 
     def _here(self, value: str) -> str:
         if value == "/data":
@@ -147,7 +147,7 @@ async def test_the_services_make_one_deployment(host: Host) -> None:
     try:
         for each in [*apps, worker]:
             await wait_until(says(each, "waiting for the schema"), description="it to wait", timeout_s=COMMAND_S_MAX)
-        for said in ("migrated: state", "nothing to do"):
+        for said in ("state has no tables yet", "nothing to do"):
             migrated = host.run("migrate")
             assert migrated.returncode == 0, migrated.stderr
             assert said in migrated.stdout
@@ -156,10 +156,10 @@ async def test_the_services_make_one_deployment(host: Host) -> None:
         worker.daemon.await_ready(says(worker, "The worker is ready."))
         key = (host.folder / "data" / "admin.key").read_text().strip()
         async with Client(f"http://127.0.0.1:{apps[0].port}", key) as one:
-            told = await tell(one, Plot(order_id="compose"), list)
+            conversation = await play(one, Plot(order_id="compose"), list)
         async with Client(f"http://127.0.0.1:{apps[1].port}", key) as other:
-            thread = await other.get(f"/threads/{told.thread_id}")
-        assert [run["status"] for run in told.runs] == ["success"] * 3
+            thread = await other.get(f"/threads/{conversation.thread_id}")
+        assert [run["status"] for run in conversation.runs] == ["success"] * 3
         assert thread["status"] == "idle"
     finally:
         for each in [*apps, worker]:
@@ -193,7 +193,7 @@ def test_every_part_of_a_deployment_is_there(services: dict[str, dict[str, Any]]
 
 
 def test_no_password_has_a_default() -> None:
-    """Whoever sets none is told so by Compose, and gets no deployment that everybody can open."""
+    """Without one, Compose refuses with a message instead of starting a deployment that anyone can open."""
     text = FILE.read_text()
 
     assert set(REQUIRED.findall(text)) == {"POSTGRES_PASSWORD"}
@@ -208,7 +208,7 @@ def test_images_of_others_are_pinned(services: dict[str, dict[str, Any]]) -> Non
     assert {name: image for name, image in images.items() if not PINNED.fullmatch(image)} == {}
 
 
-def test_what_is_told_is_what_is_read(services: dict[str, dict[str, Any]]) -> None:
+def test_every_variable_that_is_set_is_read(services: dict[str, dict[str, Any]]) -> None:
     """Every variable of our services is a setting."""
     known = {variable.name for variable in VARIABLES}
 
@@ -216,7 +216,7 @@ def test_what_is_told_is_what_is_read(services: dict[str, dict[str, Any]]) -> No
 
 
 def test_nothing_begins_before_the_schema(services: dict[str, dict[str, Any]]) -> None:
-    """The migration waits for the database, and everybody else for the migration."""
+    """The migration waits for the database, and every other service for the migration."""
     assert services["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
     for name in ("app", "workers"):
         assert services[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}

@@ -96,7 +96,7 @@ async def test_no_loop_ends_with_an_outage(cluster: Cluster, client: Client, pos
         loops = await loops_of(client)
         return bool(loops["heartbeat"]["error_count"] > 0 and not loops["sweep"]["is_stale"])
 
-    await wait_until(says_that_it_failed, description="the errors to be told", timeout_s=WAIT_S)
+    await wait_until(says_that_it_failed, description="the errors to be logged", timeout_s=WAIT_S)
     assert {"sweep", "task sweep", "heartbeat", "memory upkeep"} <= set(await loops_of(client))
 
 
@@ -134,4 +134,4 @@ async def test_a_stop_during_an_outage_is_a_clean_one(
 
     assert code == 0
     assert "Traceback" not in worker.log[mark:], worker.log[mark:]
-    assert "the lease could not be given back" in worker.log[mark:]
+    assert "the lease could not be released" in worker.log[mark:]

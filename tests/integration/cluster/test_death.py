@@ -5,8 +5,8 @@ from collections import Counter
 from typing import Any
 
 from tests.crash.client import Client
-from tests.crash.story import Plot, Told, tell
 from tests.support.cluster import Cluster, WorkerProcess
+from tests.support.scenario import Conversation, Plot, play
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -56,9 +56,9 @@ def forge_marks(redis: PrivateRedis, runs: list[dict[str, Any]]) -> None:
                 client.set(f"arq:job:{run['run_id']}:{attempt}", "{}", ex=HOUR_S)
 
 
-def assert_nothing_happened_again(fleet: Cluster, told: Told, interrupted: str) -> None:
+def assert_nothing_happened_again(fleet: Cluster, conversation: Conversation, interrupted: str) -> None:
     """One line of each tool; of the one that was interrupted at most two, which the other side knows to be one."""
-    lines = lines_of(fleet, told.plot)
+    lines = lines_of(fleet, conversation.plot)
     counts = Counter(line["tool"] for line in lines)
     again = counts.pop(interrupted)
 
@@ -66,43 +66,43 @@ def assert_nothing_happened_again(fleet: Cluster, told: Told, interrupted: str) 
     assert again in (1, 2)
     assert len({line["idempotency_key"] for line in lines if line["tool"] == interrupted}) == 1
     assert len({line["idempotency_key"] for line in lines}) == 5
-    assert [run["status"] for run in told.runs] == ["success"] * 3
-    assert told.verdict["holds"] is True
+    assert [run["status"] for run in conversation.runs] == ["success"] * 3
+    assert conversation.verdict["holds"] is True
 
 
 async def test_a_deploy_hands_over(fleet: Cluster, client: Client) -> None:
-    """Told to stop and out of its grace, the worker lets the step go; the other one repeats it, and no other."""
+    """A worker whose grace period ends abandons its step; the other worker repeats that step and no other."""
     plot = Plot(order_id="deploy", delay_ms=LONGER_THAN_GRACE_MS, slow="confirm")
-    story = asyncio.create_task(tell(client, plot, fleet.effects))
+    story = asyncio.create_task(play(client, plot, fleet.effects))
     worker = await in_the_middle_of(client, fleet, plot, "confirm")
 
     await asyncio.to_thread(worker.stop)
-    told = await story
+    conversation = await story
 
-    assert_nothing_happened_again(fleet, told, "confirm")
+    assert_nothing_happened_again(fleet, conversation, "confirm")
 
 
 async def test_marks_in_redis_decide_nothing(fleet: Cluster, client: Client, fleet_redis: PrivateRedis) -> None:
     """After a kill every turn of the run is still in progress by Redis, for an hour; the run goes on all the same."""
     plot = Plot(order_id="marks", delay_ms=DELAY_MS, slow="check_policy")
-    story = asyncio.create_task(tell(client, plot, fleet.effects))
+    story = asyncio.create_task(play(client, plot, fleet.effects))
     worker = await in_the_middle_of(client, fleet, plot, "check_policy")
     forge_marks(fleet_redis, await runs_of(client, plot))
 
     await asyncio.to_thread(worker.kill)
-    told = await story
+    conversation = await story
 
-    assert_nothing_happened_again(fleet, told, "check_policy")
+    assert_nothing_happened_again(fleet, conversation, "check_policy")
 
 
 async def test_a_payment_in_the_middle_is_not_made_twice(fleet: Cluster, client: Client) -> None:
-    """The step is in doubt; whoever looks finds one payment, and the run goes on with it."""
+    """The step is in doubt; a check finds one payment, and the run continues with it."""
     plot = Plot(order_id="doubt", delay_ms=DELAY_MS, slow="refund")
-    story = asyncio.create_task(tell(client, plot, fleet.effects))
+    story = asyncio.create_task(play(client, plot, fleet.effects))
     worker = await in_the_middle_of(client, fleet, plot, "refund")
 
     await asyncio.to_thread(worker.kill)
-    told = await story
+    conversation = await story
 
     assert Counter(line["tool"] for line in lines_of(fleet, plot))["refund"] == 1
-    assert_nothing_happened_again(fleet, told, "refund")
+    assert_nothing_happened_again(fleet, conversation, "refund")

@@ -14,7 +14,7 @@ from tests.integration.cluster.hands import WORLD, Deployment
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.state import RunStatus
-from threadmark.workers import wiring
+from threadmark.workers import worker_parts
 from threadmark.workers.fleet.worker import Pace
 from threadmark.workers.redis.redis_link import QUEUE, encode_job
 
@@ -41,7 +41,7 @@ def explode() -> None:
 
 
 def put(client: Redis, job_id: str | bytes, body: bytes) -> None:
-    """A job that is due, written by whoever can write to Redis."""
+    """A job that is due, as anyone with access to Redis can write it."""
     name = job_id.encode() if isinstance(job_id, str) else job_id
     client.set(b"arq:job:" + name, body)
     client.zadd(QUEUE, {name: 1})
@@ -85,7 +85,7 @@ async def test_a_job_comes_for_each_turn_and_leaves_nothing(
 
 
 async def test_doubled_jobs_make_one_turn(deployment: Deployment, private_redis: PrivateRedis) -> None:
-    """Fifty rings for a run, before and while it runs: two workers hear them, one takes one turn (F19)."""
+    """Fifty notifications for a run, before and while it runs: two workers receive them, one takes one turn (F19)."""
     run = await deployment.say('call note {"label": "a"}\ncall hold {"label": "b"}')
     with private_redis.client() as client:
         for attempt in range(2, 52):
@@ -105,8 +105,8 @@ async def test_doubled_jobs_make_one_turn(deployment: Deployment, private_redis:
 async def test_a_full_worker_leaves_the_rest_to_others(
     deployment: Deployment, private_redis: PrivateRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many rings it hears beside its sweeps, it takes no more turns than it has room for."""
-    monkeypatch.setattr(wiring, "Pace", partial(Pace, turn_count_max=3))
+    """However many notifications a worker receives beside its sweeps, it takes no more turns than it has room for."""
+    monkeypatch.setattr(worker_parts, "Pace", partial(Pace, turn_count_max=3))
     async with deployment.worker() as first:
         runs = [await deployment.say(f'call hold {{"label": "{number}"}}') for number in range(10)]
         await wait_until(lambda: sum(WORLD.calls.values()) == 3, description="three calls")
@@ -156,7 +156,7 @@ FORGED = [
 
 
 async def test_forged_jobs_do_no_harm(deployment: Deployment, private_redis: PrivateRedis) -> None:
-    """Each is dropped by itself: nothing of it runs, no worker ends, and a ring among them is heard."""
+    """Each is dropped by itself: nothing of it runs, no worker ends, and a valid notification among them works."""
     async with deployment.worker() as worker:
         with private_redis.client() as client:
             for number, body in enumerate(FORGED):
@@ -196,7 +196,7 @@ def as_noise(client: Redis) -> None:
 async def test_a_poisoned_queue_is_emptied(
     deployment: Deployment, private_redis: PrivateRedis, poison: Callable[[Redis], None]
 ) -> None:
-    """arq itself breaks on such; it held hints, the sweep moves runs meanwhile, and rings are heard again after."""
+    """arq itself fails on these; the sweep moves runs meanwhile, and notifications work again afterwards."""
     with private_redis.client() as client:
         poison(client)
     async with deployment.worker() as worker:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
-from threadmark.workers.fleet.feed import FLASH_COUNT_MAX, Flash
+from threadmark.workers.feeds.feed import FLASH_COUNT_MAX, Flash
 from threadmark.workers.fleet.notifier import LocalNotifier
 from threadmark.workers.redis.redis_events import RunNotice, encode_notices
 from threadmark.workers.redis.redis_feed import RedisFeed
@@ -56,7 +56,7 @@ def known(feed: RedisFeed, after_seq: int) -> list[Flash]:
 
 
 def feed_outage(side: RedisSide) -> Outage:
-    """What is told of the feed."""
+    """The log lines about the feed."""
     return next(each for each in side.outages if each.part == "feed")
 
 
@@ -105,7 +105,7 @@ async def test_one_that_was_overtaken_is_refused_by_redis(sides: Sides) -> None:
 
 
 async def test_what_others_write_is_passed_over(sides: Sides) -> None:
-    """Wake-ups that are none, for runs of nobody, and entries that are no flashes: readers hear the true ones."""
+    """Forged wake-ups, unknown runs and malformed entries are ignored: readers receive the real events."""
     with sides.redis.client() as client, sides.reader.feed.watch(TENANT, RUN):
         await wait_until(lambda: client.pubsub_numsub(RUN_NOTICES)[0][1] == 1, description="the ear")
         for message in (b"", b"[[[[", b'{"run_id": 1}', encode_notices([RunNotice("", RUN, flashed=True)])):

@@ -11,7 +11,7 @@ from tests.integration.cluster.hands import WORLD, Deployment
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.state import RunStatus
-from threadmark.workers import wiring
+from threadmark.workers import worker_parts
 from threadmark.workers.fleet.worker import Pace
 
 FULL, BOUNDLESS = "1mb", "0"
@@ -24,7 +24,7 @@ async def deployment(
     tmp_path: Path, postgres_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Deployment]:
     """A deployment whose workers have room for five turns each."""
-    monkeypatch.setattr(wiring, "Pace", partial(Pace, turn_count_max=RUNNING_COUNT))
+    monkeypatch.setattr(worker_parts, "Pace", partial(Pace, turn_count_max=RUNNING_COUNT))
     async with Deployment.over(tmp_path, postgres_url, redis_url) as deployment:
         yield deployment
 

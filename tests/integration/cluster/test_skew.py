@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.checker import violations
 from tests.crash.client import Client
 from tests.crash.doomed import Death
-from tests.crash.story import Plot, Told, tell
 from tests.support.cluster import Cluster
 from tests.support.daemon import unavailable
+from tests.support.scenario import Conversation, Plot, play
+from tests.support.scenario_checks import violations
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
 
 SKEWS = ("+120", "-120")
 STORY_COUNT = 4
-#: Within the grace of a worker that is told to stop.
+#: Shorter than the grace period of a stopping worker.
 DELAY_MS = 300
 
 
@@ -47,16 +47,20 @@ async def test_clocks_that_differ_change_nothing(skewed: Cluster, fleet_redis: P
     """No lease is stolen and none outlives its worker: stories go on while each worker ends in turn."""
     fleet_redis.flush()
     async with Client(skewed.services[0].url, skewed.key) as client:
-        expected = await tell(client, Plot(order_id="uninterrupted"), skewed.effects)
+        expected = await play(client, Plot(order_id="uninterrupted"), skewed.effects)
         for number, worker in enumerate(skewed.workers):
             plots = [Plot(order_id=f"skew-{number}-{each}", delay_ms=DELAY_MS) for each in range(STORY_COUNT)]
-            telling = [asyncio.create_task(tell(client, plot, skewed.effects)) for plot in plots]
+            playing = [asyncio.create_task(play(client, plot, skewed.effects)) for plot in plots]
             await _all_begun(skewed, plots)
             await asyncio.to_thread(worker.kill)
-            told = await asyncio.gather(*telling)
+            conversations = await asyncio.gather(*playing)
 
-            assert [each for one in told for each in violations(one, skewed.effects(), _no_deaths(), expected)] == []
-            assert {each.pid for each in skewed.workers if each.is_running()} <= _worker_pids(told)
+            assert [
+                each
+                for conversation in conversations
+                for each in violations(conversation, skewed.effects(), _no_deaths(), expected)
+            ] == []
+            assert {each.pid for each in skewed.workers if each.is_running()} <= _worker_pids(conversations)
             worker.start()
 
 
@@ -77,9 +81,11 @@ def _no_deaths() -> list[Death]:
     return []
 
 
-def _worker_pids(told: list[Told]) -> set[int]:
+def _worker_pids(conversations: list[Conversation]) -> set[int]:
     """The processes that moved these stories."""
-    turns = [entry for one in told for entry in one.journal if entry["kind"] == "turn_started"]
+    turns = [
+        entry for conversation in conversations for entry in conversation.journal if entry["kind"] == "turn_started"
+    ]
     return {int(turn["worker_id"].split("-")[-2]) for turn in turns}
 
 
@@ -112,15 +118,17 @@ async def test_clocks_that_jump_change_nothing(
         cluster.serve()
         cluster.await_all()
         async with Client(cluster.services[0].url, cluster.key) as client:
-            expected = await tell(client, Plot(order_id="uninterrupted"), cluster.effects)
+            expected = await play(client, Plot(order_id="uninterrupted"), cluster.effects)
             for number, jump in enumerate(jumps):
                 plots = [Plot(order_id=f"jump-{number}-{each}", delay_ms=DELAY_MS) for each in range(STORY_COUNT)]
-                telling = [asyncio.create_task(tell(client, plot, cluster.effects)) for plot in plots]
+                playing = [asyncio.create_task(play(client, plot, cluster.effects)) for plot in plots]
                 await _all_begun(cluster, plots)
                 clock.write_text(jump)
-                told = await asyncio.gather(*telling)
+                conversations = await asyncio.gather(*playing)
 
                 assert [
-                    each for one in told for each in violations(one, cluster.effects(), _no_deaths(), expected)
+                    each
+                    for conversation in conversations
+                    for each in violations(conversation, cluster.effects(), _no_deaths(), expected)
                 ] == []
             assert client.complaints == []

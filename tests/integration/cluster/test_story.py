@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.crash.client import Client
-from tests.crash.story import Plot, Told, tell
 from tests.support.cluster import Cluster
+from tests.support.scenario import Conversation, Plot, play
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 
@@ -27,39 +27,39 @@ async def reached(fleet: Cluster, plot: Plot, tool: str) -> None:
     await wait_until(lambda: happened(fleet, plot)[tool] > 0, description=f"{tool} to be called")
 
 
-def workers_of(told: Told) -> set[str]:
+def workers_of(conversation: Conversation) -> set[str]:
     """The workers that took turns of the story."""
-    return {entry["worker_id"] for entry in told.journal if entry["kind"] == "turn_started"}
+    return {entry["worker_id"] for entry in conversation.journal if entry["kind"] == "turn_started"}
 
 
-def assert_whole(fleet: Cluster, told: Told) -> None:
-    """Every run has succeeded, every effect happened once, the journal verifies, and nobody was asked about a doubt."""
-    assert [run["status"] for run in told.runs] == ["success"] * 3
-    assert happened(fleet, told.plot) == ONCE_EACH
-    assert told.verdict["holds"] is True
-    assert told.resolutions == []
+def assert_whole(fleet: Cluster, conversation: Conversation) -> None:
+    """Every run has succeeded, every effect happened once, the journal verifies, and no step was in doubt."""
+    assert [run["status"] for run in conversation.runs] == ["success"] * 3
+    assert happened(fleet, conversation.plot) == ONCE_EACH
+    assert conversation.verdict["holds"] is True
+    assert conversation.resolutions == []
 
 
-async def test_a_story_is_told_across_processes(fleet: Cluster, client: Client) -> None:
+async def test_a_story_runs_across_processes(fleet: Cluster, client: Client) -> None:
     """The API process moves nothing itself: every turn is a worker's."""
     plot = Plot(order_id="across", approve_by="resume")
 
-    told = await tell(client, plot, fleet.effects)
+    conversation = await play(client, plot, fleet.effects)
 
-    assert_whole(fleet, told)
-    assert workers_of(told)
-    assert not any(f"-{fleet.services[0].pid}-" in worker_id for worker_id in workers_of(told))
+    assert_whole(fleet, conversation)
+    assert workers_of(conversation)
+    assert not any(f"-{fleet.services[0].pid}-" in worker_id for worker_id in workers_of(conversation))
 
 
 async def test_many_stories_at_once(fleet: Cluster, client: Client) -> None:
     """Two workers share them; each step of each story happens once."""
     plots = [Plot(order_id=f"many-{number}", delay_ms=20) for number in range(12)]
 
-    stories = await asyncio.gather(*(tell(client, plot, fleet.effects) for plot in plots))
+    stories = await asyncio.gather(*(play(client, plot, fleet.effects) for plot in plots))
 
-    for told in stories:
-        assert_whole(fleet, told)
-    assert len(set().union(*(workers_of(told) for told in stories))) == 2
+    for conversation in stories:
+        assert_whole(fleet, conversation)
+    assert len(set().union(*(workers_of(conversation) for conversation in stories))) == 2
 
 
 def flush(redis: PrivateRedis) -> None:
@@ -79,7 +79,7 @@ async def test_redis_may_lose_everything_in_the_middle(
 ) -> None:
     """A flush or a restart while a tool is being called: the story goes on as if nothing had been."""
     plot = Plot(order_id=f"{lose.__name__}-{tool}", delay_ms=DELAY_MS)
-    story = asyncio.create_task(tell(client, plot, fleet.effects))
+    story = asyncio.create_task(play(client, plot, fleet.effects))
 
     await reached(fleet, plot, tool)
     lose(fleet_redis)
@@ -88,13 +88,13 @@ async def test_redis_may_lose_everything_in_the_middle(
 
 
 async def test_a_story_needs_no_redis(fleet: Cluster, client: Client, fleet_redis: PrivateRedis) -> None:
-    """It is down from the beginning to the end: every request is answered, and the sweeps tell the story."""
+    """Redis is down the whole time: every request is answered, and the sweeps move the story."""
     fleet_redis.kill()
     plot = Plot(order_id="without")
 
-    told = await tell(client, plot, fleet.effects)
+    conversation = await play(client, plot, fleet.effects)
 
-    assert_whole(fleet, told)
+    assert_whole(fleet, conversation)
     async with fleet.services[0].http(fleet.key) as http:
         figures = (await http.get("/metrics")).text
     assert 'threadmark_redis_away{part="doorbell"} 1.0' in figures

@@ -11,11 +11,11 @@ import pytest
 from langgraph_sdk import get_client
 from langgraph_sdk.schema import StreamPart
 
+from tests.support.agent_server import TIMEOUT_S, Running, call, collect, said
 from tests.support.api import make_key
 from tests.support.cluster import Cluster
-from tests.support.live import serve_live
+from tests.support.live_server import serve_live
 from tests.support.paced_model import PacedModel, serve_paced_model
-from tests.support.running import TIMEOUT_S, Running, call, heard, said
 from tests.support.servers import PrivateRedis
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope
@@ -62,7 +62,7 @@ async def stage(tmp_path: Path, postgres_url: str, private_redis: PrivateRedis) 
 
 
 class Reader:
-    """Reads a stream in the background, and knows what it has heard so far."""
+    """Reads a stream in the background and keeps the parts received so far."""
 
     def __init__(self, stream: AsyncIterator[StreamPart]) -> None:
         self.parts: list[StreamPart] = []
@@ -71,12 +71,12 @@ class Reader:
     @property
     def words(self) -> str:
         """The text of the reply so far."""
-        told = [part.data[0]["content"] for part in self.parts if part.event == "messages/partial"]
-        return str(told[-1]) if told else ""
+        texts = [part.data[0]["content"] for part in self.parts if part.event == "messages/partial"]
+        return str(texts[-1]) if texts else ""
 
-    async def hears(self, text: str) -> None:
+    async def receives(self, text: str) -> None:
         """Return when the reply has come so far."""
-        await wait_until(lambda: text in self.words, description=f"{text!r} to be heard")
+        await wait_until(lambda: text in self.words, description=f"{text!r} to be received")
 
     async def to_the_end(self) -> list[StreamPart]:
         """Every part, when the stream has ended."""
@@ -100,22 +100,22 @@ def rejoined(running: Running, thread: str, run_id: str, last_id: str = "0") -> 
 
 
 async def test_words_come_while_the_model_speaks(stage: Stage) -> None:
-    """Both APIs tell them live, and afterwards the journal gives both the same events with the same ids."""
+    """Both APIs stream them live, and afterwards the journal gives both the same events with the same ids."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
     reply = await stage.model.next_call()
     await reply.say(*WORDS[:3])
-    await reader.hears(WORDS[2])
+    await reader.receives(WORDS[2])
     run_id = reader.parts[0].data["run_id"]
     late = Reader(rejoined(stage.second, thread, run_id))
-    await late.hears(WORDS[2])
+    await late.receives(WORDS[2])
     await reply.say(*WORDS[3:])
-    await late.hears(WORDS[-1])
+    await late.receives(WORDS[-1])
     await reply.end()
 
     whole = await reader.to_the_end()
     assert await late.to_the_end() == whole
-    assert await heard(rejoined(stage.second, thread, run_id)) == whole
+    assert await collect(rejoined(stage.second, thread, run_id)) == whole
     assert reader.words == "".join(WORDS)
 
 
@@ -136,12 +136,12 @@ def kill(redis: PrivateRedis) -> None:
 
 @pytest.mark.parametrize("lose", [flush, restart, kill])
 async def test_nothing_is_lost_with_redis(stage: Stage, lose: Callable[[PrivateRedis], None]) -> None:
-    """In the middle of a reply: a reader that was there, and one that comes after, hear the whole of it once (F18)."""
+    """In the middle of a reply: a reader that was there and one that joins later both receive all of it once (F18)."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
     reply = await stage.model.next_call()
     await reply.say(*WORDS[:3])
-    await reader.hears(WORDS[2])
+    await reader.receives(WORDS[2])
     run_id = reader.parts[0].data["run_id"]
 
     await asyncio.to_thread(lose, stage.redis)
@@ -152,13 +152,13 @@ async def test_nothing_is_lost_with_redis(stage: Stage, lose: Callable[[PrivateR
 
     whole = await reader.to_the_end()
     assert await late.to_the_end() == whole
-    assert await heard(rejoined(stage.first, thread, run_id)) == whole
+    assert await collect(rejoined(stage.first, thread, run_id)) == whole
     assert reader.words == "".join(WORDS)
     ids = [part.id for part in whole]
     assert len(set(ids)) == len(ids)
 
 
-async def test_whoever_leaves_at_any_event_comes_back_to_the_rest(stage: Stage) -> None:
+async def test_a_reader_that_leaves_at_any_event_rejoins_to_the_rest(stage: Stage) -> None:
     """Cut off after each event in turn, and taken up through the other API while the reply still streams (F23)."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
@@ -167,7 +167,7 @@ async def test_whoever_leaves_at_any_event_comes_back_to_the_rest(stage: Stage) 
     apis = [stage.second, stage.first]
     for number, word in enumerate(WORDS):
         await reply.say(word)
-        await reader.hears(word)
+        await reader.receives(word)
         run_id = reader.parts[0].data["run_id"]
         last_id = (pieces[-1].id if pieces else None) or "0"
         async with aclosing(rejoined(apis[number % 2], thread, run_id, last_id)) as stream:  # type: ignore[type-var]
@@ -175,19 +175,19 @@ async def test_whoever_leaves_at_any_event_comes_back_to_the_rest(stage: Stage) 
     await reply.end()
 
     whole = await reader.to_the_end()
-    rest = await heard(rejoined(stage.first, thread, run_id, pieces[-1].id or "0"))
+    rest = await collect(rejoined(stage.first, thread, run_id, pieces[-1].id or "0"))
     assert pieces + rest == whole
     feeds = [running.live.resources.wired.feed for running in (stage.first, stage.second)]
     await wait_until(lambda: [feed.watch_count for feed in feeds] == [0, 0], description="every reader to be gone")
 
 
-async def test_another_tenant_hears_nothing_of_it(stage: Stage) -> None:
+async def test_another_tenant_receives_nothing_of_it(stage: Stage) -> None:
     """Its key finds no such run, and no stream in Redis has a name without the tenant."""
     thread = await stage.first.thread()
     reader = started(stage, thread)
     reply = await stage.model.next_call()
     await reply.say(*WORDS[:2])
-    await reader.hears(WORDS[1])
+    await reader.receives(WORDS[1])
     run_id = reader.parts[0].data["run_id"]
     stranger = await make_key(stage.first.live.resources, Scope.ADMIN, tenant_id="stranger")
 
@@ -203,7 +203,7 @@ async def test_another_tenant_hears_nothing_of_it(stage: Stage) -> None:
 
 
 async def test_a_stream_of_real_processes(fleet: Cluster, client: object, fleet_redis: PrivateRedis) -> None:
-    """An API process tells what a worker process does, while it does it; Redis is emptied in between."""
+    """An API process streams what a worker process does, as it happens; Redis is emptied in between."""
     service = fleet.services[0]
     script = [call("lookup_order", order_id="live", delay_ms=300), call("confirm", order_id="live", delay_ms=300)]
     async with service.sdk(fleet.key) as sdk:
@@ -215,7 +215,7 @@ async def test_a_stream_of_real_processes(fleet: Cluster, client: object, fleet_
             if part.event == "custom" and part.data["effect"] == "lookup_order":
                 fleet_redis.flush()
                 live = (await sdk.runs.get(thread, parts[0].data["run_id"]))["status"]
-        again = await heard(sdk.runs.join_stream(thread, parts[0].data["run_id"], last_event_id="0"))
+        again = await collect(sdk.runs.join_stream(thread, parts[0].data["run_id"], last_event_id="0"))
 
     assert live == "running"
     assert [part.data["effect"] for part in parts if part.event == "custom"] == ["lookup_order", "confirm"]

@@ -32,7 +32,7 @@ async def note(task: Task, _: TaskContext) -> str:
 
 
 async def added(deployment: Deployment, key: str) -> Task:
-    """A task that nobody rang for."""
+    """A task whose notification was lost."""
     new = NewTask(tenant_id="tenant-1", kind="note", key=key, payload={})
     return await deployment.api.database.write(lambda connection: add_task(connection, new, deployment.api.now_us()))
 

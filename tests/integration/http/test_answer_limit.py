@@ -12,7 +12,7 @@ from litestar.params import FromPath
 from sqlalchemy import Connection, text
 
 from tests.support.api import make_key
-from tests.support.live import Live, serve_live
+from tests.support.live_server import Live, serve_live
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope, needs
 from threadmark.app.requests import dependencies

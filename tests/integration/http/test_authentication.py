@@ -1,4 +1,4 @@
-"""Authentication: who gets in, who does not, and that the answer tells a stranger nothing."""
+"""Authentication: who is admitted, who is refused, and that a refusal reveals nothing to a stranger."""
 
 import asyncio
 from datetime import timedelta
@@ -85,7 +85,7 @@ async def test_a_wrong_key_is_answered_as_a_missing_one(api: Api, wrong: str) ->
 
 
 async def test_a_right_id_with_a_wrong_secret_is_answered_as_a_missing_key(api: Api) -> None:
-    """A key id is no secret, and knowing one gets nobody anywhere."""
+    """A key id is no secret, and knowing one gives no access."""
     token = Token.parse(await api.key(Scope.READ))
     assert token is not None
 
@@ -243,7 +243,7 @@ async def test_each_key_has_a_rate_of_its_own(tmp_path: Path) -> None:
 
 
 async def test_the_database_holds_no_usable_key(api: Api, operator: str) -> None:
-    """Whoever copies the database gets digests: neither the token nor its secret is anywhere in its files."""
+    """The database holds digests only: neither the token nor its secret is anywhere in its files."""
     made = await api.call(
         "POST",
         "/admin/keys",

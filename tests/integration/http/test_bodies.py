@@ -32,7 +32,7 @@ def echo(data: JSONBody[Note]) -> Note:
     return data
 
 
-@post("/touch", opt=needs(Scope.RUN), sync_to_thread=False)
+@post("/touch", opt=needs(Scope.RUN), status_code=204, sync_to_thread=False)
 def touch() -> None:
     """Take no body."""
 
@@ -98,7 +98,7 @@ async def test_what_is_not_taken_is_named_with_its_place(
 
 
 async def test_an_unknown_member_is_named(api: Api, key: str) -> None:
-    """What is not honoured is refused by name and never ignored: the sender would believe that it counted."""
+    """What is not supported is refused by name and never ignored: the sender would believe that it counted."""
     response = await send(api, key, b'{"text": "a", "fence": 7}')
 
     assert "`fence`" in response.json()["detail"]
@@ -173,4 +173,4 @@ async def test_nothing_of_a_body_is_read_before_the_gate(api: Api) -> None:
 
 async def test_a_route_without_a_body_asks_for_none(api: Api, key: str) -> None:
     """An empty POST is a whole request."""
-    assert (await api.call("POST", "/touch", key)).status_code == 201
+    assert (await api.call("POST", "/touch", key)).status_code == 204

@@ -13,7 +13,7 @@ import pytest
 
 from tests.support.api import Api, make_key, open_api
 from tests.support.compacting import POLICY, long_thread
-from tests.support.live import Live, serve_live
+from tests.support.live_server import Live, serve_live
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope
 from threadmark.app.runs import compaction_request

@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.support.agent_server import Running, run_server
 from tests.support.api import Api
 from tests.support.compacting import FACTS, POLICY
-from tests.support.running import Running, run_server
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope
 from threadmark.workers.tasks import compaction_job
@@ -87,12 +87,12 @@ async def test_a_job_compacts_every_thread_once(running: Running) -> None:
     names = [event.splitlines()[0] for event in events if event]
     assert (names[0], names[-1], names.count("event: end")) == ("event: progress", "event: end", 1)
     counts = [json.loads(event.splitlines()[1][6:])["progress"] for event in events if event.startswith("event: p")]
-    told = [each["done_count"] for each in counts if each]
-    assert told == sorted(told)
+    done_counts = [each["done_count"] for each in counts if each]
+    assert done_counts == sorted(done_counts)
 
 
 async def test_a_dry_run_changes_no_thread(running: Running) -> None:
-    """It tells what would be won, thread by thread, as a dry run of each alone does."""
+    """It reports the expected savings thread by thread, as a dry run of each alone does."""
     (thread_id,) = await threads(running, 1)
     async with running.http() as http:
         done = await becomes(http, await begun(http, dry_run=True), "done")
@@ -122,7 +122,7 @@ async def test_a_dry_run_says_why_a_thread_would_be_left(running: Running) -> No
 
 
 async def test_a_job_is_paused_resumed_and_outlives_the_server(tmp_path: Path) -> None:
-    """Each thread is compacted once, whoever was at it and however often it was stopped."""
+    """Each thread is compacted once, by any worker and after any number of stops."""
     async with run_server(tmp_path) as running, running.http() as http:
         ids = await threads(running)
         job_id = await begun(http, concurrency=1)

@@ -1,26 +1,30 @@
 """The daily sweep of a worker: ledgers older than the setting lose their words, and nothing else changes."""
 
-import dataclasses
 from datetime import timedelta
 
 from tests.support.api import Api
 from tests.support.compacting import compacted, long_thread, receipt
-from threadmark.workers.tasks.cleanup import tidy
+from threadmark.workers.fleet.housekeeping import tidy
 
 
 async def test_the_sweep_takes_the_words_of_old_ledgers(api: Api, admin: str) -> None:
     """Not before their time, and never without the setting; what is shown then still verifies."""
     made = await compacted(api, admin, await long_thread(api, admin))
     path = f"/compactions/{made['compaction_id']}"
-    services = dataclasses.replace(api.resources.wired.services, ledger_words_kept=timedelta(days=2))
+    wired = api.resources.wired
+
+    async def sweep(ledger_words_kept: timedelta | None) -> None:
+        service = wired.compactor.service
+        await tidy(wired.now_us(), database=wired.database, compaction=service, ledger_words_kept=ledger_words_kept)
+
     words = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
 
-    await tidy(services)
+    await sweep(timedelta(days=2))
     assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
     api.hands.pass_s(3 * 86_400)
-    await tidy(api.resources.wired.services)
+    await sweep(None)
     assert await receipt(api, admin, f"{path}/drops", status="any", limit=200) == words
-    await tidy(services)
+    await sweep(timedelta(days=2))
 
     hashed = await receipt(api, admin, f"{path}/drops", status="any", limit=200)
     assert {each["text"] for each in hashed["items"]} == {""}

@@ -53,7 +53,7 @@ async def test_a_dry_run_writes_nothing(api: Api, admin: str, thread: str) -> No
 
 
 async def test_an_order_in_the_background_is_a_task(api: Api, admin: str, thread: str) -> None:
-    """202: the compaction waits, and whoever performs it knows it by its id."""
+    """202: the compaction waits, and its performer finds it by its id."""
     ordered = await order(api, admin, thread, {"policy": POLICY})
 
     assert (ordered.status_code, ordered.json()["status"]) == (202, "planned")
@@ -151,7 +151,7 @@ async def test_compactions_are_listed_page_by_page(api: Api, admin: str, thread:
 
 
 async def test_compacting_needs_more_than_reading(api: Api, thread: str) -> None:
-    """Whoever may only read sees receipts and changes no view."""
+    """A key with the read scope sees receipts and changes no view."""
     reader = await api.key(Scope.READ)
 
     assert (await order(api, reader, thread, {"wait": True})).status_code == 403

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking import settled, waits
 from tests.support.service import Service
 from tests.support.waiting import wait_until
+from tests.support.waits import settled, waits
 
 #: Each test starts its server several times.
 pytestmark = pytest.mark.timeout(600)
@@ -58,7 +58,7 @@ async def post(shop: Service, path: str, body: Any) -> Any:
 
 
 async def results(shop: Service, thread_id: str) -> list[str]:
-    """What the model was told of its calls, once every run has ended."""
+    """The results of the model's calls, once every run has ended."""
     runs = await settled(shop, thread_id)
     assert [run["status"] for run in runs] == ["success"] * len(runs)
     async with shop.sdk() as sdk:
@@ -100,15 +100,15 @@ async def test_an_approval_of_a_call_that_fits_no_more_is_refused_and_kept(
     async with shop.http() as http:
         queues = (await http.get("/admin/queues")).json()["outdated_waits"]
     body = {"assistant_id": "clerk", "command": {"resume": {asked["wait_id"]: True}}}
-    told = [
+    responses = [
         await post(shop, f"/waits/{asked['wait_id']}/answer", {"answer": True}),
         await post(shop, f"/threads/{thread_id}/runs", body),
     ]
 
     assert why in shown["outdated"]
     assert [(each["tool"], each["kind"], each["count"]) for each in queues] == [("pay", kind, 1)]
-    assert [(each.status_code, each.json()["code"]) for each in told] == [(409, "call_outdated")] * 2
-    assert all(why in each.json()["detail"] for each in told)
+    assert [(each.status_code, each.json()["code"]) for each in responses] == [(409, "call_outdated")] * 2
+    assert all(why in each.json()["detail"] for each in responses)
     assert f"1 parked call(s) of 'pay' do not fit the agent 'clerk' ({kind})" in doctor(shop)
     assert [(each["status"], each["answer"]) for each in await waits(shop, thread_id)] == [("open", None)]
     assert paid(shop) == []
@@ -156,12 +156,12 @@ async def test_a_verifier_gets_the_arguments_as_they_were_sent(shop: Service) ->
         return [each for each in await waits(shop, thread_id) if each["kind"] == "in_doubt"]
 
     await wait_until(doubts, description="the step to be in doubt")
-    path, told = f"/runs/{run['run_id']}/steps/tool-1-0/resolve", []
+    path, responses = f"/runs/{run['run_id']}/steps/tool-1-0/resolve", []
     for deployed in ("renamed", "none", "changed"):
         shop.redeploy(DEPLOYED=deployed)
-        told.append(await post(shop, path, {"outcome": "verify"}))
+        responses.append(await post(shop, path, {"outcome": "verify"}))
 
-    assert [each.status_code for each in told] == [422, 422, 200]
-    assert "Tool 'wire' is gone" in told[0].json()["detail"]
-    assert "no assistant 'clerk'" in told[1].json()["detail"]
-    assert told[2].json()["result"] == {"seen": {"account": "ann"}}
+    assert [each.status_code for each in responses] == [422, 422, 200]
+    assert "Tool 'wire' is gone" in responses[0].json()["detail"]
+    assert "no assistant 'clerk'" in responses[1].json()["detail"]
+    assert responses[2].json()["result"] == {"seen": {"account": "ann"}}

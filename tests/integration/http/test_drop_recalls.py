@@ -67,12 +67,12 @@ async def test_every_recall_is_in_the_log(api: Api, admin: str, made: dict[str, 
     page = await receipt(api, admin, path, limit=2)
     rest = await receipt(api, admin, path, limit=2, cursor=page["next"])
 
-    told = [*page["items"], *rest["items"]]
-    assert [(each["drop_id"], each["how"]) for each in told] == [
+    listed = [*page["items"], *rest["items"]]
+    assert [(each["drop_id"], each["how"]) for each in listed] == [
         (second["drop_id"], "restored"),
         (first["drop_id"], "opened"),
         (first["drop_id"], "opened"),
     ]
-    assert {each["requested_by"] for each in told} == {made["requested_by"]}
-    assert [each["at"] for each in told] == sorted((each["at"] for each in told), reverse=True)
+    assert {each["requested_by"] for each in listed} == {made["requested_by"]}
+    assert [each["at"] for each in listed] == sorted((each["at"] for each in listed), reverse=True)
     assert rest["next"] is None

@@ -1,5 +1,6 @@
 """The edge: what holds for every request and every answer, whatever the route."""
 
+import asyncio
 import random
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -31,10 +32,11 @@ async def test_every_answer_is_guarded(api: Api, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["TRACE", "TRACK", "CONNECT"])
 async def test_tracing_is_switched_off(api: Api, admin: str, method: str) -> None:
-    """Nothing sends a request's headers back."""
+    """Nothing sends a request's headers back; the refusal lists the methods that exist."""
     response = await api.call(method, "/ok", admin)
 
     assert response.status_code == 405
+    assert response.headers["allow"] == "GET, OPTIONS"
     assert admin not in response.text
 
 
@@ -115,7 +117,7 @@ async def test_an_allowed_origin_may_call(tmp_path: Path) -> None:
 
 
 async def test_a_client_cannot_name_its_request(api: Api) -> None:
-    """Two requests of one name could not be told apart in the log."""
+    """Two requests with one id could not be distinguished in the log."""
     said = "0123456789abcdef"
 
     assert (await api.call("GET", "/ok", headers={"x-request-id": said})).headers["x-request-id"] != said
@@ -160,7 +162,10 @@ async def status_of(api: Api, method: str, target: str, headers: list[tuple[byte
     pending: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> Any:
-        return pending.pop() if pending else {"type": "http.disconnect"}
+        if not pending:
+            # A client that waits for its answer sends nothing more.
+            await asyncio.Event().wait()
+        return pending.pop()
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":

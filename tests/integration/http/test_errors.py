@@ -92,12 +92,12 @@ async def test_a_parameter_is_named(api: Api, key: str) -> None:
         assert response.json()["detail"].startswith(response.json()["path"])
 
 
-async def test_a_wrong_method_is_told_the_right_ones(api: Api, key: str) -> None:
+async def test_a_wrong_method_is_refused_with_the_right_ones(api: Api, key: str) -> None:
     """405 comes with `Allow`."""
     assert (await api.call("DELETE", "/info", key)).headers["allow"] == "GET, OPTIONS"
 
 
-async def test_a_failure_tells_the_log_everything_and_the_client_nothing(
+async def test_a_failure_is_logged_in_full_and_hidden_from_the_client(
     api: Api, key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No SQL, no path, no class, no message; the request id leads to the traceback."""

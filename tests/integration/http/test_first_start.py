@@ -1,4 +1,4 @@
-"""`threadmark serve` as a process: what the first start leaves behind, what it tells, and how it ends."""
+"""`threadmark serve` as a process: what the first start leaves behind, what it prints, and how it ends."""
 
 import asyncio
 import json
@@ -30,11 +30,11 @@ ENDED_S = 30.0
 
 @dataclass
 class Process:
-    """A server that has told where it is."""
+    """A server that has printed its address."""
 
     process: asyncio.subprocess.Process
     url: str
-    told: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
 
     async def end(self, by: signal.Signals = signal.SIGTERM) -> tuple[int, list[str]]:
         """Send the signal; the exit code and the lines of the log."""
@@ -47,7 +47,7 @@ class Process:
 
 @asynccontextmanager
 async def serving(data_dir: Path, line_count: int = 1) -> AsyncIterator[Process]:
-    """`threadmark serve` over the directory, on any free port, once it has told this many lines."""
+    """`threadmark serve` over the directory, on any free port, once it has printed this many lines."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "threadmark.app.cli", "serve", "--port", "0", "--data-dir", str(data_dir)),
         stdout=asyncio.subprocess.PIPE,
@@ -55,11 +55,11 @@ async def serving(data_dir: Path, line_count: int = 1) -> AsyncIterator[Process]
     )
     try:
         assert process.stdout is not None
-        told: list[str] = []
-        while len(told) < line_count and (line := await asyncio.wait_for(process.stdout.readline(), 60)):
-            told.append(line.decode().rstrip("\n"))
-        assert len(told) == line_count, f"told {told}; log: {(await process.communicate())[1].decode()[-2000:]}"
-        yield Process(process, told[0].rpartition(" ")[2], told)
+        lines: list[str] = []
+        while len(lines) < line_count and (line := await asyncio.wait_for(process.stdout.readline(), 60)):
+            lines.append(line.decode().rstrip("\n"))
+        assert len(lines) == line_count, f"printed {lines}; log: {(await process.communicate())[1].decode()[-2000:]}"
+        yield Process(process, lines[0].rpartition(" ")[2], lines)
     finally:
         if process.returncode is None:
             process.kill()
@@ -77,13 +77,13 @@ async def test_the_first_start_leaves_a_key_and_a_command_that_works(tmp_path: P
     data_dir = tmp_path / "a directory with spaces"
     async with serving(data_dir, line_count=3) as server:
         key_file = data_dir / FIRST_KEY_FILE
-        assert str(key_file) in server.told[1]
+        assert str(key_file) in server.lines[1]
         assert (stat.S_IMODE(key_file.stat().st_mode), stat.S_IMODE(data_dir.stat().st_mode)) == (0o600, 0o700)
         assert await status_of(server.url, key_file.read_text().strip()) == 200
 
         if shutil.which("curl"):
             pasted = await asyncio.create_subprocess_exec(
-                "sh", "-c", server.told[2], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+                "sh", "-c", server.lines[2], stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
             )
             answer, _ = await asyncio.wait_for(pasted.communicate(), 30)
             assert json.loads(answer)["messages"][-1]["content"].startswith("You said: Hello")
@@ -96,7 +96,7 @@ async def test_the_first_start_leaves_a_key_and_a_command_that_works(tmp_path: P
 
 
 async def test_a_later_start_keeps_the_key(tmp_path: Path) -> None:
-    """It tells the address alone; the key is the one that was made."""
+    """It prints the address alone; the key is the one that was made."""
     async with serving(tmp_path, line_count=3) as first:
         before = (tmp_path / FIRST_KEY_FILE).read_text()
         await first.end(signal.SIGKILL)
@@ -108,7 +108,7 @@ async def test_a_later_start_keeps_the_key(tmp_path: Path) -> None:
 
 
 async def test_two_first_starts_at_once_agree_on_one_key(tmp_path: Path) -> None:
-    """Whoever comes second takes the key of whoever came first, and both take requests with it."""
+    """The second server takes the key of the first, and both accept requests with it."""
     async with serving(tmp_path) as one, serving(tmp_path) as other:
         key = (tmp_path / FIRST_KEY_FILE).read_text().strip()
 
@@ -123,7 +123,7 @@ async def test_a_key_is_made_only_where_there_is_none(api: Api, admin: str) -> N
 
 
 async def test_a_start_that_was_killed_between_file_and_row_is_finished(api: Api) -> None:
-    """The file came first; the next start gives its key a row, and the key that somebody may have read works."""
+    """The file came first; the next start gives its key a row, and a key that may have been read already works."""
     path = api.resources.settings.data_dir / FIRST_KEY_FILE
     token = Token.fresh()
     path.write_text(token.text)
@@ -170,7 +170,7 @@ async def test_a_busy_server_ends_within_its_grace(tmp_path: Path) -> None:
 
 
 async def test_first_keys_at_once_are_one_key(postgres_url: str, tmp_path: Path) -> None:
-    """Two servers with directories of their own have both seen an empty table; whoever comes second makes none."""
+    """Two servers with directories of their own have both seen an empty table; the second one makes no key."""
     migrate_all(
         Settings.from_environment({"THREADMARK_STATE_DATABASE_URL": postgres_url, "THREADMARK_DATA_DIR": str(tmp_path)})
     )

@@ -17,7 +17,7 @@ LOOPS = '[{"name": "sweep", "age_s": 0.5, "error_count": 3, "is_stale": false}]'
 
 
 async def a_run(api: Api, key: str) -> dict[str, Any]:
-    """A run on a thread of its own, as its creator is told."""
+    """A run on a thread of its own, as the response shows it."""
     thread = (await api.call("POST", "/threads", key, json={})).json()
     body = {"assistant_id": "chat", "input": {"messages": [{"role": "user", "content": "hello"}]}}
     made: dict[str, Any] = (await api.call("POST", f"/threads/{thread['thread_id']}/runs", key, json=body)).json()
@@ -36,7 +36,7 @@ async def figures(api: Api, key: str) -> dict[tuple[str, str], float]:
 
 
 async def work(api: Api, worker_id: str = "worker-1") -> None:
-    """A live worker of the agent `chat`, which tells its counts."""
+    """A live worker of the agent `chat`, which reports its counts."""
 
     def unit(connection: Connection) -> None:
         register(connection, worker_id, 60.0, AGENTS)
@@ -53,7 +53,7 @@ async def work(api: Api, worker_id: str = "worker-1") -> None:
 
 
 async def test_a_run_that_nobody_can_run_says_so_at_once(api: Api, operator: str) -> None:
-    """To its creator, to whoever looks, in the list, to operators and in a metric; until there is a worker."""
+    """In the response, in the run, in the list, to operators and in a metric; until there is a worker."""
     run = await a_run(api, operator)
     missing = {"reason": "no_worker", "route": "chat"}
     path = f"/threads/{run['thread_id']}/runs"
@@ -86,22 +86,22 @@ async def test_the_queues_tell_how_fast_and_how_late_claims_are(api: Api, operat
     await work(api, "worker-2")
     await a_run(api, operator)
 
-    told = (await api.call("GET", "/admin/queues", operator)).json()
+    queues = (await api.call("GET", "/admin/queues", operator)).json()
 
-    assert (told["claims_per_s"], told["claims_window_s"]) == (1.0, 60)
-    assert told["lag_s"] > 0
-    assert [(each["route"], each["status"], each["count"]) for each in told["queues"]] == [("chat", "pending", 1)]
+    assert (queues["claims_per_s"], queues["claims_window_s"]) == (1.0, 60)
+    assert queues["lag_s"] > 0
+    assert [(each["route"], each["status"], each["count"]) for each in queues["queues"]] == [("chat", "pending", 1)]
 
 
 async def test_workers_tell_what_they_count(api: Api, operator: str) -> None:
     """In their list, and as metrics with one label: the process."""
     await work(api)
 
-    (told,) = (await api.call("GET", "/admin/workers", operator)).json()["workers"]
+    (worker,) = (await api.call("GET", "/admin/workers", operator)).json()["workers"]
     counted = await figures(api, operator)
 
-    assert (told["claim_count"], told["orphan_count"], told["loop_lag_s"]) == (90, 2, 0.0015)
-    (loop,) = told["loops"]
+    assert (worker["claim_count"], worker["orphan_count"], worker["loop_lag_s"]) == (90, 2, 0.0015)
+    (loop,) = worker["loops"]
     assert (loop["name"], loop["error_count"], loop["is_stale"]) == ("sweep", 3, False)
     assert 0.5 <= loop["completed_s_ago"] < 60
     assert counted["threadmark_worker_loop_errors_total", "sweep"] == 3

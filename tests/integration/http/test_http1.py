@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,11 +11,14 @@ import pytest
 from litestar import get, post
 from litestar.params import JSONBody
 
-from tests.support.live import Live, serve_live
+from tests.support.api import make_key
+from tests.support.live_server import Live, serve_live
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope, needs
 from threadmark.app.edge.http1 import HttpProtocol
 from threadmark.app.edge.shield import SECURITY_HEADERS
+from threadmark.app.requests import dependencies
+from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
 
 LONG_S = 30.0
 
@@ -24,12 +27,12 @@ class Handler:
     """What a handler went through."""
 
     def __init__(self) -> None:
-        self.begun, self.cancelled = asyncio.Event(), asyncio.Event()
+        self.begun, self.cancelled, self.may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
 
 @pytest.fixture
 def handler() -> Handler:
-    """The handler of `/long` and of `/written`."""
+    """The handler of `/long`, `/written` and `/parts`."""
     return Handler()
 
 
@@ -60,10 +63,21 @@ async def live(tmp_path: Path, handler: Handler, monkeypatch: pytest.MonkeyPatch
         """A write."""
         return data
 
+    @get("/parts", opt=needs(Scope.READ))
+    async def parts(resources: dependencies.Resources) -> LiveResponse:
+        """An answer in two slices, the second when the test says so."""
+
+        async def chunks() -> AsyncGenerator[bytes, None]:
+            yield b"first"
+            await handler.may_end.wait()
+            yield b"second"
+
+        return whole_or_cut(resources, chunks())
+
     for name in ("head_s", "idle_s", "body_s", "tick_s"):
         monkeypatch.setattr(HttpProtocol, name, 0.2)
     monkeypatch.setattr(HttpProtocol, "bytes_per_s", 1_000_000)
-    async with serve_live(tmp_path, routes=[long, looked_up, written]) as live:
+    async with serve_live(tmp_path, routes=[long, looked_up, written, parts]) as live:
         yield live
 
 
@@ -88,16 +102,16 @@ def _refusal(answer: bytes) -> tuple[int, str]:
     """Status and code of a refusal that has the one shape of all refusals."""
     head, _, body = answer.partition(b"\r\n\r\n")
     headers = {name.lower(): value for name, value in re.findall(r"([\w-]+): (.*?)\r?\n", head.decode() + "\n")}
-    told = json.loads(body)
+    refusal = json.loads(body)
     assert headers["content-type"] == "application/json"
-    assert headers["x-request-id"] == told["request_id"]
+    assert headers["x-request-id"] == refusal["request_id"]
     assert headers["connection"] == "close"
     assert all(headers[name] == value for name, value in SECURITY_HEADERS)
-    return int(head.split()[1]), str(told["code"])
+    return int(head.split()[1]), str(refusal["code"])
 
 
 async def test_a_head_that_does_not_arrive_is_given_up(live: Live) -> None:
-    """Whoever opens a thousand connections and sends half a request on each holds none of them for long."""
+    """A client that opens a thousand connections and sends half a request on each holds none of them for long."""
     assert _refusal(await _exchange(live, b"GET /ok HTTP/1.1\r\nhost: loc")) == (408, "request_timeout")
 
 
@@ -135,8 +149,8 @@ async def test_a_body_that_drips_is_given_up(live: Live) -> None:
     assert _refusal(answer) == (408, "request_timeout")
 
 
-async def test_a_request_whose_length_is_told_twice_is_refused(live: Live) -> None:
-    """A proxy may read one of the two and this server the other: the rest would be somebody else's request."""
+async def test_a_request_with_two_lengths_is_refused(live: Live) -> None:
+    """A proxy may read one of the two and this server the other: the rest would become another client's request."""
     smuggled = (
         b"POST /written HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n"
     )
@@ -207,3 +221,29 @@ async def test_a_request_that_meets_the_stop_is_answered(live: Live, monkeypatch
 
     answers = [(each.partition(b"\r\n")[0], b"connection: close" in each) for each in (first, second)]
     assert answers == [(b"HTTP/1.1 200 OK", False), (b"HTTP/1.1 200 OK", True)]
+
+
+async def test_an_answer_in_slices_that_meets_the_stop_is_whole(
+    live: Live, handler: Handler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that had begun, and one that is asked for over an idle connection: a page of a journal, a history."""
+    monkeypatch.setattr(HttpProtocol, "linger_s", 2.5)
+    key = await make_key(live.resources, Scope.READ)
+    asked = f"GET /parts HTTP/1.1\r\nhost: localhost\r\nx-api-key: {key}\r\n\r\n".encode()
+    begun, idle = await _connect(live), await _connect(live)
+    async with asyncio.timeout(LONG_S):
+        idle[1].write(b"GET /ok HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        await idle[0].readuntil(b"}")
+        begun[1].write(asked)
+        await begun[0].readuntil(b"first\r\n")
+
+        live.server.stop()
+        await wait_until(lambda: not live.server.servers[0].is_serving(), description="the server to stop listening")
+        idle[1].write(asked)
+        await idle[0].readuntil(b"first\r\n")
+        handler.may_end.set()
+        rests = [await reader.read() for reader, _ in (begun, idle)]
+    for _, writer in (begun, idle):
+        writer.close()
+
+    assert rests == [b"6\r\nsecond\r\n0\r\n\r\n"] * 2

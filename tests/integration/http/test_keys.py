@@ -145,11 +145,11 @@ async def test_a_foreign_key_looks_like_one_that_never_was(api: Api, admin: str)
 
     answers = [await api.call("DELETE", f"{KEYS}/{each}", admin) for each in (theirs, nobodys)]
 
-    told = [
+    bodies = [
         {**each.json(), "request_id": "", "detail": each.json()["detail"].replace(asked, "ID")}
         for each, asked in zip(answers, (theirs, nobodys), strict=True)
     ]
-    assert told[0] == told[1]
+    assert bodies[0] == bodies[1]
     assert {404} == {each.status_code for each in answers}
 
 

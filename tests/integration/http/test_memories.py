@@ -234,19 +234,19 @@ async def test_a_memory_that_is_down_is_503_and_nothing_else_is(tmp_path: Path) 
     async with open_api(tmp_path, environment={"THREADMARK_MEMORY_DATABASE_URL": url}, with_memory=False) as api:
         admin = await api.key(Scope.ADMIN)
 
-        told = await api.call("POST", "/memories", admin, json={"items": [ITEM]})
-        asked = await api.call("POST", "/memories/recall", admin, json={"query": "tea", "namespace": []})
+        added = await api.call("POST", "/memories", admin, json={"items": [ITEM]})
+        recalled = await api.call("POST", "/memories/recall", admin, json={"query": "tea", "namespace": []})
         listed = await api.call("GET", "/store/items?namespace=a&key=k", admin)
         ready = await api.call("GET", "/ready")
         thread = await api.call("POST", "/threads", admin, json={})
 
-    assert [each.status_code for each in (told, asked, listed)] == [503, 503, 503]
-    assert (told.json()["code"], told.headers["retry-after"]) == ("memory_unavailable", "1")
+    assert [each.status_code for each in (added, recalled, listed)] == [503, 503, 503]
+    assert (added.json()["code"], added.headers["retry-after"]) == ("memory_unavailable", "1")
     assert (ready.status_code, ready.json()["ready"], ready.json()["memory"]) == (200, True, "unavailable")
     assert ready.json()["reasons"] == ["memory does not answer"]
     assert thread.status_code == 200
 
 
-async def test_ready_tells_of_memory(api: Api) -> None:
-    """Whoever asks sees whether the index answers."""
+async def test_ready_reports_the_state_of_memory(api: Api) -> None:
+    """The response says whether the index answers."""
     assert (await api.call("GET", "/ready")).json() == {"ready": True, "memory": "ok", "reasons": []}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.integration.http.test_memories import ITEM, tell
 from tests.support.api import Api
-from threadmark.app.requests import idempotent_memory_writes
+from threadmark.app.requests import idempotent_requests
 
 
 async def test_the_same_key_makes_it_once(api: Api, admin: str) -> None:
@@ -34,8 +34,8 @@ async def test_the_same_key_makes_it_once(api: Api, admin: str) -> None:
 
 async def test_eight_equal_changes_at_once_are_one(api: Api, admin: str) -> None:
     """Later ones wait for the first and get its answer: retract, undo, quarantine and release."""
-    (told,) = await tell(api, admin, ITEM | {"source": {"thread_ref": "t-1"}})
-    memory = f"/memories/{told['memory_id']}"
+    (memory_body,) = await tell(api, admin, ITEM | {"source": {"thread_ref": "t-1"}})
+    memory = f"/memories/{memory_body['memory_id']}"
 
     async def eight(path: str, key: str, body: dict[str, Any] | None = None) -> Any:
         options: dict[str, Any] = {"headers": {"idempotency-key": key}} | ({} if body is None else {"json": body})
@@ -57,7 +57,7 @@ async def test_a_change_that_takes_long_is_asked_for_later(
     api: Api, admin: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its equal is 409 with `Retry-After`, and changes nothing."""
-    monkeypatch.setattr(idempotent_memory_writes, "WAIT_S", 0.05)
+    monkeypatch.setattr(idempotent_requests, "WAIT_S", 0.05)
     headers = {"idempotency-key": "slow"}
 
     async with api.resources.request_locks.one_at_a_time(("default", "slow")):

@@ -75,9 +75,9 @@ class Facts:
         """Somebody, and with them what was said about them."""
         subject = self.chance.choice(PEOPLE)
         await self.call("POST", "/memories/erase", {"subject": subject})
-        told = {memory_id: each for memory_id, each in self.words.items() if each[1] == subject}
-        self.gone |= {(ref, subject) for ref, _, _ in told.values()}
-        for memory_id in told:
+        erased = {memory_id: each for memory_id, each in self.words.items() if each[1] == subject}
+        self.gone |= {(ref, subject) for ref, _, _ in erased.values()}
+        for memory_id in erased:
             del self.words[memory_id]
 
     async def check(self, count: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The commands around memory's index: built anew, compared, repaired, and left alone while a process has it."""
+"""The commands around memory's index: rebuilt, compared, repaired, and left alone while a process has it."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -40,8 +40,8 @@ def run(capture: Capture, *argv: str) -> tuple[int, str, str]:
     """Exit code, standard output and standard error of a command."""
     capture.readouterr()
     code = main(argv)
-    told = capture.readouterr()
-    return code, told.out, told.err
+    captured = capture.readouterr()
+    return code, captured.out, captured.err
 
 
 def test_memory_and_its_index_are_compared_and_a_damaged_index_is_repaired(data_dir: Path, capsys: Capture) -> None:
@@ -53,12 +53,12 @@ def test_memory_and_its_index_are_compared_and_a_damaged_index_is_repaired(data_
     asyncio.run(damage(data_dir))
 
     code, out, _ = run(capsys, "verify", "memory")
-    repaired, told, _ = run(capsys, "verify", "memory", "--repair")
+    repaired, printed, _ = run(capsys, "verify", "memory", "--repair")
 
     assert (code, repaired) == (1, 0)
     assert "1 differ" in out
     assert "missing: " in out
-    assert told.splitlines()[-1].endswith("3 memories, 3 entries, 0 differ")
+    assert printed.splitlines()[-1].endswith("3 memories, 3 entries, 0 differ")
 
 
 async def damage(data_dir: Path) -> None:
@@ -79,19 +79,19 @@ def test_the_index_is_built_anew(data_dir: Path, capsys: Capture) -> None:
 
     code, out, _ = run(capsys, "reindex")
 
-    assert (code, out) == (0, "the index is built anew: space wordllama-1-256-t1-g2, 3 entries\n")
+    assert (code, out) == (0, "the index is rebuilt: space wordllama-1-256-t1-g2, 3 entries\n")
     assert [each.name for each in (data_dir / "memory-index").iterdir()] == ["wordllama-1-256-t1-g2"]
     assert run(capsys, "verify", "memory")[0] == 0
 
 
 async def test_the_index_of_a_running_server_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command says whose it is and what to do, and has changed nothing."""
+    """The command names the server that owns it and what to do, and changes nothing."""
     monkeypatch.setenv("THREADMARK_DATA_DIR", str(tmp_path))
     async with open_api(tmp_path) as api:
-        told = await asyncio.to_thread(main, ["reindex"])
+        exit_code = await asyncio.to_thread(main, ["reindex"])
         agreement = await verified(api.resources.wired.recollection)
 
-    assert told == 2
+    assert exit_code == 2
     assert agreement
 
 

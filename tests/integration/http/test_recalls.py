@@ -28,20 +28,22 @@ async def recalls(service: Service, path: str, **query: Any) -> dict[str, Any]:
 
 
 async def test_a_fact_of_one_thread_is_known_in_another_and_the_journal_says_why(service: Service) -> None:
-    """C46: told, kept, recalled after a kill, with an instant in UTC and a source that opens."""
-    told_in, told_by, _ = await say(service, f"remember: {DOG}")
+    """C46: said, remembered, recalled after a kill, with an instant in UTC and a source that opens."""
+    source_thread, source_run, _ = await say(service, f"remember: {DOG}")
     service.restart()
     _, run_id, _ = await say(service, "What is the dog called?")
 
     page = await recalls(service, f"/runs/{run_id}/recalls")
-    (told,) = page["items"]
-    assert (told["asked_by"], told["status"], told["step_key"]) == ("policy", "ok", "recall-1")
-    answer = next(each for each in told["answers"] if each["text"] == DOG)
+    (recall,) = page["items"]
+    assert (recall["asked_by"], recall["status"], recall["step_key"]) == ("policy", "ok", "recall-1")
+    answer = next(each for each in recall["answers"] if each["text"] == DOG)
     assert answer["valid_from"].endswith("+00:00")
     source = answer["provenance"][0]
-    assert (source["thread_ref"], source["run_ref"]) == (told_in, told_by)
+    assert (source["thread_ref"], source["run_ref"]) == (source_thread, source_run)
     async with service.http() as http:
-        lines = (await http.get(f"/threads/{told_in}/journal", params={"after": source["seq"] - 1, "limit": 1})).json()
+        lines = (
+            await http.get(f"/threads/{source_thread}/journal", params={"after": source["seq"] - 1, "limit": 1})
+        ).json()
     (message,) = lines["items"][0]["payload"]["messages"]
     assert message["content"][source["char_from"] : source["char_to"]] == DOG
 
@@ -49,16 +51,16 @@ async def test_a_fact_of_one_thread_is_known_in_another_and_the_journal_says_why
 async def test_what_somebody_said_in_passing_is_known_later(service: Service) -> None:
     """No tool was called: a background task keeps the words after the run, and their source opens."""
     said = "My sister has moved to Porto with her three parrots."
-    told_in, told_by, _ = await say(service, said)
+    source_thread, source_run, _ = await say(service, said)
 
     async def is_known() -> list[Any]:
         _, run_id, _ = await say(service, "Where are the parrots of my sister?")
-        (told,) = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
-        return [each for each in told["answers"] if each["text"] == said]
+        (recall,) = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
+        return [each for each in recall["answers"] if each["text"] == said]
 
     (answer,) = await wait_until(is_known, description="the words to be recalled")
     assert answer["kind"] == "turn"
-    assert [(each["thread_ref"], each["run_ref"]) for each in answer["provenance"]] == [(told_in, told_by)]
+    assert [(each["thread_ref"], each["run_ref"]) for each in answer["provenance"]] == [(source_thread, source_run)]
 
 
 async def test_recalls_come_in_pages_and_by_thread(service: Service) -> None:
@@ -99,14 +101,14 @@ async def test_recalls_are_steps_of_their_run(service: Service) -> None:
 
 
 async def test_an_erasure_over_http_reaches_every_journal_and_file(start_service: Callable[..., Service]) -> None:
-    """S38, S39, F30: told, kept, recalled, repeated; erased by thread; nowhere, and every chain verifies."""
+    """S38, S39, F30: said, remembered, recalled, repeated; erased by thread it is nowhere, and every chain verifies."""
     service = start_service()
     secret = "the code of the safe is XYZZY-123"
-    told_in, _, _ = await say(service, f"remember: {secret}")
+    source_thread, _, _ = await say(service, f"remember: {secret}")
     asked_in, run_id, _ = await say(service, "recall: the code of the safe")
 
     async with service.http() as http:
-        erased = await http.post("/memories/erase", json={"thread": told_in})
+        erased = await http.post("/memories/erase", json={"thread": source_thread})
         assert erased.status_code == 200, erased.text
 
         async def is_done() -> bool:
@@ -114,10 +116,12 @@ async def test_an_erasure_over_http_reaches_every_journal_and_file(start_service
             return bool(job.json()["status"] == "done")
 
         await wait_until(is_done, description="the erasure to be done")
-        chains = [(await http.get(f"/threads/{each}/journal/verify")).json()["holds"] for each in (told_in, asked_in)]
-    told, by_tool = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
+        chains = [
+            (await http.get(f"/threads/{each}/journal/verify")).json()["holds"] for each in (source_thread, asked_in)
+        ]
+    recall, by_tool = (await recalls(service, f"/runs/{run_id}/recalls"))["items"]
     assert chains == [True, True]
-    assert {each["text"] for each in (*told["answers"], *by_tool["answers"])} == {"[erased]"}
+    assert {each["text"] for each in (*recall["answers"], *by_tool["answers"])} == {"[erased]"}
     service.stop()
     found = [path.name for path in service.data_dir.rglob("*") if path.is_file() and b"XYZZY" in path.read_bytes()]
     assert (found, "XYZZY" in service.log) == ([], False)

@@ -1,4 +1,4 @@
-"""The same request twice: one run, one answer. What another request with the same key is told."""
+"""The same request twice: one run, one response; and how another request with the same key is refused."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.agent_server import Running, run_server, said
 from tests.support.api import Api
 from tests.support.paced_model import PacedModel, serve_paced_model
-from tests.support.running import Running, run_server, said
 from threadmark.app.access import Scope
 
 DAY_S = 24 * 3600
@@ -72,7 +72,7 @@ async def test_the_same_request_is_answered_with_the_same_run(api: Api, key: str
 
 
 async def test_another_request_with_the_key_is_refused(api: Api, key: str) -> None:
-    """A changed body, another thread, another way to hear of the run: 422, and nothing is run."""
+    """A changed body, another thread, another way to follow the run: 422, and nothing is run."""
     where, elsewhere = await thread(api, key), await thread(api, key)
     await post(api, key, f"/threads/{where}/runs", BODY, "k1")
 
@@ -146,7 +146,7 @@ async def test_a_refused_request_uses_no_key_up(api: Api, key: str) -> None:
 
 
 async def test_of_equal_requests_at_once_one_runs(api: Api, key: str) -> None:
-    """Twenty at the same time: one run, and every one of them is told of it."""
+    """Twenty at the same time: one run, and every response names it."""
     where = await thread(api, key)
 
     answers = await asyncio.gather(*(post(api, key, f"/threads/{where}/runs", BODY, "k1") for _ in range(20)))

@@ -6,8 +6,8 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.support.agent_server import said
 from tests.support.api import Api
-from tests.support.running import said
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope
 from threadmark.workers.agents.agent import assistant_id_of
@@ -113,7 +113,7 @@ async def test_runs_are_listed_newest_first(api: Api, key: str) -> None:
     assert [run["run_id"] for run in everything] == ids[::-1]
     assert [run["run_id"] for run in page] == ids[2:0:-1]
     assert as_json == pending == [{"run_id": run_id, "status": "pending"} for run_id in ids[:0:-1]]
-    for query in ("limit=0", "limit=201", "offset=-1", "status=done", "select=secret", "select=[run_id", "unheard=1"):
+    for query in ("limit=0", "limit=201", "offset=-1", "status=done", "select=secret", "select=[run_id", "unknown=1"):
         assert (await api.call("GET", f"{path}?{query}", key)).status_code == 422
     assert (await api.call("GET", f"/threads/{NOWHERE}/runs", key)).status_code == 404
 

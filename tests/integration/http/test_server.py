@@ -1,4 +1,4 @@
-"""A server on a real socket: limits while bytes arrive, and an end that waits for nobody too long."""
+"""A server on a real socket: limits while bytes arrive, and a stop that waits for no client too long."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ from litestar import get, post
 from litestar.params import JSONBody
 from litestar.response import Stream
 
-from tests.support.live import Live, serve_live
+from tests.support.live_server import Live, serve_live
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope, Token, needs
 from threadmark.app.access.gate import FAILURES_PER_SOURCE
@@ -39,7 +39,7 @@ def echo(data: JSONBody[dict[str, Any]]) -> int:
 
 @get("/stream", opt=needs(Scope.READ), sync_to_thread=False)
 def stream(resources: dependencies.Resources) -> Stream:
-    """Go on until the server is told to stop."""
+    """Continue until the server is stopped."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b"begun"
@@ -51,7 +51,7 @@ def stream(resources: dependencies.Resources) -> Stream:
 
 @get("/stuck", opt=needs(Scope.READ), sync_to_thread=False)
 def stuck() -> Stream:
-    """Go on for ever, whoever stops."""
+    """Continue for ever, also through a stop."""
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b"begun"
@@ -183,8 +183,8 @@ async def test_a_client_that_breaks_off_its_body_leaves_nothing(live: Live) -> N
         assert await wait_until(over, description="the request to be over")
 
 
-async def test_the_servers_name_is_not_told(live: Live) -> None:
-    """What software answers is nobody's business."""
+async def test_the_servers_name_is_not_revealed(live: Live) -> None:
+    """Responses do not reveal the server's software."""
     async with httpx.AsyncClient(base_url=live.url) as client:
         headers = (await client.get("/ok")).headers
 
@@ -193,7 +193,7 @@ async def test_the_servers_name_is_not_told(live: Live) -> None:
 
 
 async def test_a_signal_ends_the_streams_that_listen_for_it(live: Live) -> None:
-    """SIGTERM: what streams is told to end, ends by itself and whole, and the server is gone, cleanly."""
+    """SIGTERM: open streams are asked to end and do so completely, and the server exits cleanly."""
     async with await live.http(Scope.READ) as client, client.stream("GET", "/stream") as response:
         body = response.aiter_raw()
         assert await anext(body) == b"begun"
@@ -220,14 +220,14 @@ async def test_a_signal_does_not_wait_for_ever(live: Live) -> None:
 
 
 async def test_a_second_signal_does_not_wait_at_all(live: Live) -> None:
-    """Whoever asks twice means it."""
+    """A second signal ends the server at once."""
     async with await live.http(Scope.READ) as client, client.stream("GET", "/stuck") as response:
         assert await anext(response.aiter_raw()) == b"begun"
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.wait_for(live.resources.stopping.wait(), 30)
         os.kill(os.getpid(), signal.SIGINT)
 
-        await wait_until(lambda: live.server.force_exit, description="the second signal to be heard")
+        await wait_until(lambda: live.server.force_exit, description="the second signal to be handled")
 
 
 async def test_a_port_is_taken_once() -> None:
@@ -254,8 +254,8 @@ async def test_an_address_that_is_not_ours_is_refused(host: str, says: str) -> N
     assert "HOST=127.0.0.1" in str(refused.value)
 
 
-async def test_the_address_told_is_one_to_call() -> None:
-    """A server on all addresses tells one of this machine."""
+async def test_the_printed_address_is_one_to_call() -> None:
+    """A server on all addresses prints one of this machine."""
     with listen("0.0.0.0", 0) as everywhere:
         assert url_of(everywhere) == f"http://127.0.0.1:{everywhere.getsockname()[1]}"
 

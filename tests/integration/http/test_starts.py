@@ -196,15 +196,15 @@ def test_the_doctor_asks_every_server(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Those that answer, those that do not, and a pooler in the wrong mode in front of either database."""
-    told = {
+    variables = {
         "THREADMARK_DATA_DIR": str(tmp_path / "data"),
         "THREADMARK_STATE_DATABASE_URL": postgres_url,
         "THREADMARK_MEMORY_DATABASE_URL": postgres_url,
         "THREADMARK_REDIS_URL": private_redis.url,
         "PORT": "0",
     }
-    migrate_all(Settings.from_environment(told))
-    for name, value in told.items():
+    migrate_all(Settings.from_environment(variables))
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
     main(["doctor"])
     well = capsys.readouterr().out

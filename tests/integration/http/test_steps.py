@@ -1,6 +1,7 @@
 """Steps over HTTP: who did what, how often, for how many tokens; and settling what is in doubt after a kill."""
 
 import json
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -77,7 +78,7 @@ async def in_doubt(service: Service) -> tuple[str, str, dict[str, Any]]:
     return thread_id, run_id, await wait_until(doubted, description="the step to be in doubt")
 
 
-async def test_every_step_is_told_with_who_did_it_and_what_it_cost(service: Service) -> None:
+async def test_every_step_is_listed_with_its_worker_and_its_cost(service: Service) -> None:
     """Model calls and tool calls in order, over the runs of one execution."""
     thread_id, asking = await say(
         service, 'call lookup_order {"order_id": "S1"}\ncall refund {"order_id": "S1", "amount_cents": 5}'
@@ -87,32 +88,32 @@ async def test_every_step_is_told_with_who_did_it_and_what_it_cost(service: Serv
     run_id = await approve(service, thread_id)
     await join(service, thread_id, run_id)
 
-    told = await steps(service, run_id)
+    listed = await steps(service, run_id)
 
-    assert [(each["key"], each["kind"], each["name"], each["effect"]) for each in told["items"]] == [
+    assert [(each["key"], each["kind"], each["name"], each["effect"]) for each in listed["items"]] == [
         ("model-1", "model", "offline", "idempotent"),
         ("tool-1-0", "tool", "lookup_order", "pure"),
         ("model-2", "model", "offline", "idempotent"),
         ("tool-2-0", "tool", "refund", "once"),
         ("model-3", "model", "offline", "idempotent"),
     ]
-    assert {(each["status"], each["outcome"], each["attempt_count"]) for each in told["items"]} == {
+    assert {(each["status"], each["outcome"], each["attempt_count"]) for each in listed["items"]} == {
         ("recorded", "ok", 1)
     }
     assert (waiting["status"], waiting["attempt_count"], waiting["worker_ids"]) == ("waiting", 0, [])
-    assert [each["fence"] for each in told["items"]] == [1, 1, 1, 2, 2]
-    assert len({worker for each in told["items"] for worker in each["worker_ids"]}) == 1
-    assert all(each["started_at"] <= each["finished_at"] for each in told["items"])
-    paid = sum(each["tokens"]["total_tokens"] for each in told["items"] if each["tokens"])
-    assert told["totals"]["tokens_paid"] == paid
-    assert 0 < told["totals"]["tokens_saved_by_replay"] < paid
+    assert [each["fence"] for each in listed["items"]] == [1, 1, 1, 2, 2]
+    assert len({worker for each in listed["items"] for worker in each["worker_ids"]}) == 1
+    assert all(each["started_at"] <= each["finished_at"] for each in listed["items"])
+    paid = sum(each["tokens"]["total_tokens"] for each in listed["items"] if each["tokens"])
+    assert listed["totals"]["tokens_paid"] == paid
+    assert 0 < listed["totals"]["tokens_saved_by_replay"] < paid
     keys = {each["tool"]: each["idempotency_key"] for each in effects(service) if each["arguments"]["order_id"] == "S1"}
-    assert keys == {each["name"]: each["idempotency_key"] for each in told["items"] if each["kind"] == "tool"}
-    assert (await steps(service, asking))["items"] == told["items"]
+    assert keys == {each["name"]: each["idempotency_key"] for each in listed["items"] if each["kind"] == "tool"}
+    assert (await steps(service, asking))["items"] == listed["items"]
 
 
 async def test_a_call_that_was_not_made_has_no_attempt(service: Service) -> None:
-    """With arguments that no tool takes, or of a tool that is not there: told, and never begun."""
+    """With arguments that the tool refuses, or of an unknown tool: reported, and never begun."""
     calls = [{"id": "a", "name": "lookup_order", "args": {"order": 1}}, {"id": "b", "name": "nonsense", "args": {}}]
     async with service.sdk() as sdk:
         thread_id = (await sdk.threads.create())["thread_id"]
@@ -149,6 +150,28 @@ async def test_a_step_in_doubt_is_shown_everywhere(start_service: Callable[..., 
     assert [each["tool"] for each in effects(service)] == ["refund"]
 
 
+async def test_a_resolution_that_names_its_doubt_settles_that_one_and_no_other(
+    start_service: Callable[..., Service],
+) -> None:
+    """A later doubt about the same step is another question: what was said of the first does not settle it."""
+    service = start_service()
+    _, run_id, doubted = await in_doubt(service)
+    other = str(uuid.uuid4())
+
+    bad = await resolve(service, run_id, "tool-1-0", {"outcome": "verify", "wait_id": "ONE"})
+    others = [
+        await resolve(service, run_id, "tool-1-0", {**body, "wait_id": other})
+        for body in ({"outcome": "verify"}, {"outcome": "happened", "result": 1}, {"outcome": "did_not_happen"})
+    ]
+    still = await step(service, run_id, "tool-1-0")
+    named = await resolve(service, run_id, "tool-1-0", {"outcome": "verify", "wait_id": doubted["wait_id"]})
+
+    assert (bad.status_code, bad.json()["code"]) == (422, "invalid_id")
+    assert [(each.status_code, each.json()["code"]) for each in others] == [(409, "not_in_doubt")] * 3
+    assert still["status"] == "in_doubt"
+    assert (named.status_code, named.json()["outcome"], named.json()["is_settled"]) == (200, "happened", True)
+
+
 @pytest.mark.parametrize(
     ("body", "outcome", "made"),
     [
@@ -161,7 +184,7 @@ async def test_a_step_in_doubt_is_shown_everywhere(start_service: Callable[..., 
 async def test_a_doubt_is_settled_once_and_the_run_goes_on(
     start_service: Callable[..., Service], body: dict[str, Any], outcome: str, made: int
 ) -> None:
-    """By the verifier, by a result (NUL and all), or by another attempt with the same key; a repeat hears the same."""
+    """By the verifier, by a result (NUL and all), or by another attempt with the same key; a repeat gets the same."""
     service = start_service()
     thread_id, run_id, doubted = await in_doubt(service)
 
@@ -212,7 +235,7 @@ async def test_a_resolution_says_what_became_of_it(service: Service, body: dict[
 
 @pytest.mark.parametrize("body", [{"outcome": "verify"}, {"outcome": "did_not_happen"}])
 async def test_what_is_not_in_doubt_cannot_be_settled(service: Service, body: dict[str, Any]) -> None:
-    """A step that is recorded, and one that nobody has heard of."""
+    """A step that is recorded, and one that does not exist."""
     thread_id, run_id = await say(service, 'call lookup_order {"order_id": "S2"}')
     await join(service, thread_id, run_id)
 

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from tests.support.agent_server import Running, call, collect, contents, run_server, said
 from tests.support.api import make_key
 from tests.support.paced_model import PacedModel, serve_paced_model
-from tests.support.running import Running, call, contents, heard, run_server, said
 from tests.support.waiting import wait_until
 from threadmark.app.access import Scope
 from threadmark.app.runs.run_reader import KEY_CHECK_S
@@ -81,7 +81,7 @@ async def test_two_hundred_resets_leave_nothing_behind(running: Running) -> None
     thread = await running.thread()
     run = await running.sdk.runs.create(thread, "refund", input=said(SLOW), stream_mode=["values", "custom"])
     path = f"/threads/{thread}/runs/{run['run_id']}/stream"
-    await heard_until(running, path, "custom")
+    await read_until(running, path, "custom")
     await unread(running, 0)
     tasks_before = len(asyncio.all_tasks())
 
@@ -95,7 +95,7 @@ async def test_two_hundred_resets_leave_nothing_behind(running: Running) -> None
     assert await status_of(running, thread, run["run_id"]) == "running"
 
 
-async def heard_until(running: Running, path: str, event: str) -> None:
+async def read_until(running: Running, path: str, event: str) -> None:
     """Read a stream from its start until there is such an event."""
     async with running.http() as http, http.stream("GET", path, headers={"last-event-id": "0"}) as answer:
         async for line in answer.aiter_lines():
@@ -111,7 +111,7 @@ async def test_a_run_that_was_to_end_with_its_reader_ends(running: Running, how:
 
     async with running.http() as http, http.stream("POST", f"/threads/{thread}/runs/{how}", json=body) as answer:
         run_id = answer.headers["content-location"].rpartition("/")[2]
-        await heard_until(running, f"/threads/{thread}/runs/{run_id}/stream?stream_mode=custom", "custom")
+        await read_until(running, f"/threads/{thread}/runs/{run_id}/stream?stream_mode=custom", "custom")
 
     async def is_interrupted() -> bool:
         return await status_of(running, thread, run_id) == "interrupted"
@@ -143,7 +143,7 @@ async def test_a_second_reader_can_tie_the_run_to_itself(running: Running) -> No
 
     async with running.http(only_reads) as http:
         assert (await http.get(path + "true")).status_code == 403
-    await heard_until(running, path + "1&stream_mode=custom", "custom")
+    await read_until(running, path + "1&stream_mode=custom", "custom")
 
     async def is_interrupted() -> bool:
         return await status_of(running, thread, run["run_id"]) == "interrupted"
@@ -213,7 +213,7 @@ async def test_a_reader_who_takes_nothing_holds_nobody_up(paced: Running, model:
         await reply.end()
 
         values: Any = await paced.sdk.runs.join(thread, run["run_id"])
-        whole = await heard(paced.sdk.runs.join_stream(thread, run["run_id"], last_event_id="0"))
+        whole = await collect(paced.sdk.runs.join_stream(thread, run["run_id"], last_event_id="0"))
         assert watch_count(paced) == 1
 
     assert len(contents(values)[-1]) == 100 * 2_500

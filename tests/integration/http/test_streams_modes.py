@@ -1,4 +1,4 @@
-"""Streams of runs, in every mode, as the unmodified SDK hears them."""
+"""Streams of runs, in every mode, as the unmodified SDK receives them."""
 
 from collections.abc import AsyncIterator
 from itertools import pairwise
@@ -9,7 +9,7 @@ import pytest
 from langgraph_sdk.errors import UnprocessableEntityError
 from langgraph_sdk.schema import StreamPart
 
-from tests.support.running import Running, call, contents, heard, parallel, run_server, said
+from tests.support.agent_server import Running, call, collect, contents, parallel, run_server, said
 
 LOOK = call("lookup_order", order_id="o-1")
 TWO_CHECKS = [
@@ -39,7 +39,7 @@ async def test_values_are_the_default(running: Running) -> None:
     """First `metadata`, then the values after the input and after each node; no id unless the run is resumable."""
     thread = await running.thread()
 
-    parts = await heard(running.sdk.runs.stream(thread, "refund", input=said(LOOK)))
+    parts = await collect(running.sdk.runs.stream(thread, "refund", input=said(LOOK)))
 
     assert names(parts) == ["metadata", "values", "values", "values", "values"]
     run_id = parts[0].data["run_id"]
@@ -56,7 +56,7 @@ async def test_values_are_the_default(running: Running) -> None:
 
 async def test_updates_name_the_node(running: Running) -> None:
     """What each node added: replies of `model`, results of `tools`, those of parallel calls together."""
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(await running.thread(), "refund", input=said(*TWO_CHECKS), stream_mode="updates")
     )
 
@@ -68,7 +68,7 @@ async def test_updates_name_the_node(running: Running) -> None:
 
 async def test_messages_tuple_streams_every_word(running: Running) -> None:
     """Chunks join to the reply; tool results come as messages; each with where it came from."""
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(
             await running.thread(), "refund", input=said(LOOK), stream_mode="messages-tuple", metadata={"mark": 1}
         )
@@ -92,7 +92,7 @@ async def test_messages_tuple_streams_every_word(running: Running) -> None:
 
 async def test_messages_grow(running: Running) -> None:
     """`messages`: announced, then longer and longer, then complete."""
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(await running.thread(), "chat", input=said("one two"), stream_mode="messages")
     )
 
@@ -106,7 +106,7 @@ async def test_messages_grow(running: Running) -> None:
 
 async def test_custom_events_come_from_tools(running: Running) -> None:
     """What a tool emits, while it runs."""
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(await running.thread(), "refund", input=said(LOOK), stream_mode=["custom"])
     )
 
@@ -115,7 +115,7 @@ async def test_custom_events_come_from_tools(running: Running) -> None:
 
 async def test_modes_are_combined(running: Running) -> None:
     """All of them in one stream, in the order in which things happened: what streams, what changed, what is."""
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(
             await running.thread(),
             "refund",
@@ -125,8 +125,8 @@ async def test_modes_are_combined(running: Running) -> None:
         )
     )
 
-    heard_names = names(parts)
-    assert set(heard_names) == {
+    event_names = names(parts)
+    assert set(event_names) == {
         "metadata",
         "values",
         "updates",
@@ -136,8 +136,8 @@ async def test_modes_are_combined(running: Running) -> None:
         "messages/complete",
         "custom",
     }
-    first_reply = heard_names.index("messages/complete")
-    assert heard_names[first_reply : first_reply + 4] == ["messages/complete", "updates", "values", "custom"]
+    first_reply = event_names.index("messages/complete")
+    assert event_names[first_reply : first_reply + 4] == ["messages/complete", "updates", "values", "custom"]
 
 
 @pytest.mark.parametrize("mode", ["debug", "events", "tasks", "checkpoints", "lifecycle"])
@@ -146,19 +146,19 @@ async def test_another_mode_is_refused(running: Running, mode: Any) -> None:
     thread = await running.thread()
     for modes in (mode, ["values", mode]):
         with pytest.raises(UnprocessableEntityError):
-            await heard(running.sdk.runs.stream(thread, "chat", input=said("hi"), stream_mode=modes))
+            await collect(running.sdk.runs.stream(thread, "chat", input=said("hi"), stream_mode=modes))
     assert await running.sdk.runs.list(thread) == []
 
     run = await running.sdk.runs.create(thread, "chat", input=said("hi"))
     with pytest.raises(UnprocessableEntityError):
-        await heard(running.sdk.runs.join_stream(thread, run["run_id"], stream_mode=mode))
+        await collect(running.sdk.runs.join_stream(thread, run["run_id"], stream_mode=mode))
 
 
 async def test_a_failure_is_an_error_event_and_a_wait_answers_it(running: Running) -> None:
     """The stream's last event says why; a wait answers 200 with `__error__`; thread and run say so too."""
     thread = await running.thread()
 
-    parts = await heard(running.sdk.runs.stream(thread, "refund", input=said(LOOK), config={"recursion_limit": 1}))
+    parts = await collect(running.sdk.runs.stream(thread, "refund", input=said(LOOK), config={"recursion_limit": 1}))
     answer: Any = await running.sdk.runs.wait(
         thread, "refund", input=said(LOOK), config={"recursion_limit": 1}, raise_error=False
     )
@@ -175,7 +175,7 @@ async def test_the_run_has_ended_before_its_stream_closes(running: Running) -> N
     """Clients ask for the status when a stream closes; a run that seems to go on would bring them back."""
     for text in ["hi", LOOK, call("refund", order_id="o", amount_cents=1)]:
         thread = await running.thread()
-        parts = await heard(running.sdk.runs.stream(thread, "refund", input=said(text)))
+        parts = await collect(running.sdk.runs.stream(thread, "refund", input=said(text)))
         run = await running.sdk.runs.get(thread, parts[0].data["run_id"])
         assert run["status"] == "success"
 
@@ -185,7 +185,7 @@ async def test_a_text_cannot_speak_for_the_protocol(running: Running) -> None:
     text = "a\rdata: x\nevent: done\n\nid: 9\r\n\u2028\u2029\u0085\x00\x0b end"
     thread = await running.thread()
 
-    parts = await heard(
+    parts = await collect(
         running.sdk.runs.stream(
             thread, "chat", input=said(text), stream_mode=["values", "messages-tuple"], stream_resumable=True
         )
@@ -193,7 +193,7 @@ async def test_a_text_cannot_speak_for_the_protocol(running: Running) -> None:
 
     assert set(names(parts)) == {"metadata", "values", "messages"}
     assert "9" not in {part.id for part in parts}
-    assert contents(of(parts, "values")[-1]) == [text, f"You said: {text}\n(1 messages in view)"]
+    assert contents(of(parts, "values")[-1]) == [text, f"You said: {text}\n(1 message in view)"]
     assert "".join(message["content"] for message, _ in of(parts, "messages")) == contents(of(parts, "values")[-1])[-1]
 
 

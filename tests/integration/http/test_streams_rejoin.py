@@ -1,4 +1,4 @@
-"""Streams that break off: whoever comes back hears the rest, all of it and nothing twice."""
+"""Streams that break off: a client that reconnects receives the rest, all of it and nothing twice."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,8 +10,8 @@ import httpx
 import pytest
 from langgraph_sdk.schema import StreamPart
 
+from tests.support.agent_server import Running, call, collect, run_server, said
 from tests.support.paced_model import PacedModel, serve_paced_model
-from tests.support.running import Running, call, heard, run_server, said
 from tests.support.waiting import wait_until
 
 MODES: list[Any] = ["values", "updates", "messages", "messages-tuple", "custom"]
@@ -50,12 +50,12 @@ async def some(stream: AsyncIterator[StreamPart], count: int) -> list[StreamPart
 
 
 @pytest.mark.parametrize("page_size", [1, 3, 256])
-async def test_after_any_event_the_rest_is_heard(running: Running, monkeypatch: Any, page_size: int) -> None:
+async def test_after_any_event_the_rest_is_received(running: Running, monkeypatch: Any, page_size: int) -> None:
     """A finished run with every kind of event: from each of its ids on, exactly what followed."""
     monkeypatch.setattr("threadmark.app.sse.event_tail.ENTRY_COUNT_MAX", page_size)
     thread = await running.thread()
     script = [call("lookup_order", order_id="o"), call("refund", order_id="o", amount_cents=1)]
-    whole = await heard(
+    whole = await collect(
         running.sdk.runs.stream(thread, "refund", input=said(*script), stream_mode=MODES, stream_resumable=True)
     )
     run_id = whole[0].data["run_id"]
@@ -64,18 +64,18 @@ async def test_after_any_event_the_rest_is_heard(running: Running, monkeypatch: 
     await running.sdk.runs.wait(thread, "refund", command={"resume": True})
 
     for index, last_id in enumerate(["0", *ids]):
-        rest = await heard(running.sdk.runs.join_stream(thread, run_id, last_event_id=last_id))
+        rest = await collect(running.sdk.runs.join_stream(thread, run_id, last_event_id=last_id))
         assert rest == whole[index:]
 
 
 @pytest.mark.parametrize("everything", ["0", "-1"])
-async def test_a_run_is_heard_from_the_start_whoever_started_it(running: Running, everything: str) -> None:
-    """Also one that nobody streamed and that was not asked to be resumable: it is in the journal."""
+async def test_any_run_can_be_streamed_from_its_start(running: Running, everything: str) -> None:
+    """Also one that was never streamed and not requested as resumable: its events come from the journal."""
     thread = await running.thread()
     run = await running.sdk.runs.create(thread, "chat", input=said("hi"), stream_mode="updates")
     await running.sdk.runs.join(thread, run["run_id"])
 
-    parts = await heard(running.sdk.runs.join_stream(thread, run["run_id"], last_event_id=everything))
+    parts = await collect(running.sdk.runs.join_stream(thread, run["run_id"], last_event_id=everything))
 
     assert [part.event for part in parts] == ["metadata", "updates"]
     assert all(part.id for part in parts)
@@ -93,19 +93,19 @@ async def test_a_reply_goes_on_where_its_reader_left_it(paced: Running, model: P
     await reply.say("four ", "five ")
     run_id = read[0].data["run_id"]
     rejoined = paced.sdk.runs.join_stream(thread, run_id, last_event_id=read[-1].id)
-    rest = asyncio.create_task(heard(rejoined))
+    rest = asyncio.create_task(collect(rejoined))
     await wait_until(lambda: paced.live.resources.wired.feed.watch_count == 1, description="the second reader")
     await reply.say("six.")
     await reply.end()
 
     read += await rest
-    whole = await heard(paced.sdk.runs.join_stream(thread, run_id, last_event_id="0"))
+    whole = await collect(paced.sdk.runs.join_stream(thread, run_id, last_event_id="0"))
     assert read == whole
     said_last = [part.data[0]["content"] for part in read if part.event == "messages/partial"][-1]
     assert said_last == "One two three four five six."
 
 
-async def test_without_an_id_one_hears_what_comes(paced: Running, model: PacedModel) -> None:
+async def test_without_an_id_a_reader_receives_what_comes(paced: Running, model: PacedModel) -> None:
     """Nothing that was said before is said again; a growing message grows from its beginning."""
     thread = await paced.thread()
     run = await paced.sdk.runs.create(thread, "chat", input=said("hi"), stream_mode=["messages", "updates"])
@@ -113,7 +113,7 @@ async def test_without_an_id_one_hears_what_comes(paced: Running, model: PacedMo
     await reply.say("One ", "two ")
     await _flashed(paced, thread, run["run_id"], 2)
 
-    late = asyncio.create_task(heard(paced.sdk.runs.join_stream(thread, run["run_id"])))
+    late = asyncio.create_task(collect(paced.sdk.runs.join_stream(thread, run["run_id"])))
     await wait_until(lambda: paced.live.resources.wired.feed.watch_count == 1, description="the late reader")
     await _joined(paced)
     await reply.say("three.")
@@ -132,16 +132,16 @@ async def test_a_finished_run_has_nothing_new(running: Running) -> None:
     run = await running.sdk.runs.create(thread, "chat", input=said("hi"), stream_resumable=True)
     await running.sdk.runs.join(thread, run["run_id"])
 
-    assert await heard(running.sdk.runs.join_stream(thread, run["run_id"])) == []
+    assert await collect(running.sdk.runs.join_stream(thread, run["run_id"])) == []
 
 
-async def test_a_run_that_has_not_begun_is_heard_from_its_start(paced: Running, model: PacedModel) -> None:
+async def test_a_run_that_has_not_begun_is_streamed_from_its_start(paced: Running, model: PacedModel) -> None:
     """It waits behind another one; all of it is news."""
     thread = await paced.thread()
     await paced.sdk.runs.create(thread, "chat", input=said("first"))
     second = await paced.sdk.runs.create(thread, "chat", input=said("second"), stream_mode="updates")
     reply = await model.next_call()
-    late = asyncio.create_task(heard(paced.sdk.runs.join_stream(thread, second["run_id"])))
+    late = asyncio.create_task(collect(paced.sdk.runs.join_stream(thread, second["run_id"])))
     await wait_until(lambda: paced.live.resources.wired.feed.watch_count == 1, description="the reader")
 
     await reply.say("1")
@@ -154,12 +154,12 @@ async def test_a_run_that_has_not_begun_is_heard_from_its_start(paced: Running, 
 
 
 async def test_modes_of_a_join_are_its_own(running: Running) -> None:
-    """Any mode is told of any run, whatever it was started with; without one, those it was started with."""
+    """A reader may ask for any mode, whatever the run was started with; the default is the modes of its start."""
     thread = await running.thread()
     run = await running.sdk.runs.create(thread, "chat", input=said("hi"), stream_mode=["updates"])
     await running.sdk.runs.join(thread, run["run_id"])
 
-    custom = await heard(
+    custom = await collect(
         running.sdk.runs.join_stream(thread, run["run_id"], stream_mode=["messages-tuple"], last_event_id="0")
     )
 

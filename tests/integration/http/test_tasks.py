@@ -7,7 +7,7 @@ import pytest
 from tests.support.api import Api
 from threadmark.app.access import Scope
 from threadmark.state.entries.entry import Failure
-from threadmark.state.runs.claims import register
+from threadmark.state.runs.worker_leases import register
 from threadmark.state.tasks.task_claims import HeldTask, claim_tasks, fail_task
 from threadmark.state.tasks.tasks import NewTask, Task, add_task
 
@@ -80,7 +80,7 @@ async def test_a_task_is_cancelled_once(api: Api, operator: str) -> None:
 
 
 async def test_tasks_are_for_operators_and_a_made_up_one_nobodys(api: Api, operator: str) -> None:
-    """A key of one tenant, be it an administrator's, is told nothing of any task, there or not."""
+    """A key of one tenant, even an administrator's, learns nothing of any task, existing or not."""
     task = await added(api, "one")
     admin = await api.key(Scope.ADMIN)
     for method, path in (("GET", ""), ("POST", "/retry"), ("POST", "/cancel")):

@@ -1,11 +1,16 @@
 """Threads over HTTP: made, found, labelled, copied and deleted."""
 
+import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.support.api import Api
 from threadmark.app.access import Scope
+from threadmark.app.access.key import DEFAULT_TENANT
+from threadmark.state import copy_thread, get_thread, unfinished_copies
+from threadmark.state.append import thread_copies
 
 THREAD = "0b0c1e9a-3a7e-4d0b-9a52-1f2e3d4c5b6a"
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -48,7 +53,7 @@ async def test_a_body_is_not_needed(api: Api, key: str) -> None:
 
 
 async def test_an_id_of_ones_own_is_taken_once(api: Api, key: str) -> None:
-    """The second is told 409, or gets the first if it asked for that; its metadata changes nothing."""
+    """The second request gets 409, or the first thread if it asked for that; its metadata changes nothing."""
     first = await made(api, key, thread_id=THREAD.upper(), metadata={"a": 1})
 
     again = await api.call("POST", "/threads", key, json={"thread_id": THREAD})
@@ -141,7 +146,7 @@ async def test_a_deleted_thread_is_gone(api: Api, key: str) -> None:
 
 
 async def test_a_copy_has_the_messages_and_goes_its_own_way(api: Api, key: str) -> None:
-    """What is said in one is not heard in the other; its journal verifies."""
+    """What is said in one does not appear in the other; its journal verifies."""
     thread = await made(api, key, metadata={"a": 1})
     await say(api, key, thread["thread_id"], "hello", {"role": "ai", "content": "hi"})
 
@@ -157,8 +162,29 @@ async def test_a_copy_has_the_messages_and_goes_its_own_way(api: Api, key: str) 
     assert (verified["holds"], verified["head_seq"]) == (True, 2)
 
 
+async def test_a_deleted_thread_takes_what_is_left_of_its_copies_with_it(api: Api, key: str) -> None:
+    """A process died while it copied: the entries that it had written go with the thread that they are of."""
+    thread_id = (await made(api, key))["thread_id"]
+    await say(api, key, thread_id, "hello")
+    database = api.resources.database
+    source = await database.read(partial(get_thread, tenant_id=DEFAULT_TENANT, thread_id=thread_id))
+
+    def die(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(thread_copies, "_clear", die)
+        with pytest.raises(asyncio.CancelledError):
+            await copy_thread(database, DEFAULT_TENANT, thread_id, now_us=lambda: 0, look=die, receipt=lambda _: None)
+    assert len(await database.read(partial(unfinished_copies, source=source.number))) == 1
+
+    assert (await api.call("DELETE", f"/threads/{thread_id}", key)).status_code == 204
+
+    assert await database.read(partial(unfinished_copies, source=source.number)) == []
+
+
 @pytest.mark.parametrize("path", ["", "/state", "/history", "/journal", "/journal/verify", "/waits"])
-async def test_a_thread_that_never_was_is_told_so(api: Api, key: str, path: str) -> None:
+async def test_a_thread_that_never_was_is_404(api: Api, key: str, path: str) -> None:
     """404 with one sentence, on every route."""
     response = await api.call("GET", f"/threads/{NOWHERE}{path}", key)
 

@@ -66,7 +66,7 @@ async def test_one_key_stands_for_one_request(
 
 
 async def test_twenty_at_once_make_one(api: Api, key: str) -> None:
-    """Whoever comes first makes it; the others are told the same."""
+    """The first request makes it; the others get the same response."""
     post = posting(api, "/threads", key)
 
     answers = await asyncio.gather(*(post({"metadata": {"a": 1}}) for _ in range(20)))

@@ -62,7 +62,7 @@ async def test_a_value_is_itself_and_not_something_like_it(api: Api, key: str) -
 
 @pytest.mark.parametrize("name", ["a') OR 1=1 --", "a.b", "$.x", "", "a\x00", "%", "_", "\\", '"', "user' --", "🦆"])
 async def test_the_name_of_a_filter_is_only_a_name(api: Api, key: str, name: str) -> None:
-    """It meets no SQL text and no JSON path: it finds what has that very key, and nothing of anybody else."""
+    """It enters no SQL text and no JSON path: it finds exactly that key, and nothing of another tenant."""
     other = await api.key(Scope.RUN, tenant_id="other")
     await made(api, other, n=1, user="x")
     await made(api, key, n=2, user="x")
@@ -92,12 +92,12 @@ async def test_the_name_of_a_filter_is_only_a_name(api: Api, key: str, name: str
     ],
 )
 async def test_what_cannot_be_searched_for_is_refused(api: Api, key: str, search: dict[str, Any]) -> None:
-    """A filter that is not honoured would return too much."""
+    """A filter that is not supported would return too much."""
     assert (await api.call("POST", SEARCH, key, json=search)).status_code == 422
 
 
 async def test_the_order_is_asked_for(api: Api, key: str) -> None:
-    """Latest first unless told otherwise; by any of the columns of the dialect."""
+    """Latest first by default; by any of the columns of the dialect."""
     ids = [await made(api, key, n=number) for number in range(3)]
     await api.call("PATCH", f"/threads/{ids[0]}", key, json={"metadata": {"touched": True}})
 
@@ -158,7 +158,7 @@ async def test_rows_of_one_instant_are_walked_once_each_in_both_directions(
 
 
 async def test_a_cursor_belongs_to_its_tenant_and_its_filter(api: Api, key: str) -> None:
-    """Tampered with, from somebody else, or with another filter or order: 400, and nothing is shown."""
+    """Tampered with, of another tenant, or with another filter or order: 400, and nothing is shown."""
     for number in range(3):
         await made(api, key, n=number)
     first = await api.call("POST", SEARCH, key, json={"limit": 1})

@@ -70,7 +70,7 @@ async def test_a_restore_is_byte_identical_and_can_be_undone(api: Api, admin: st
 
 
 async def test_a_range_and_single_drops_come_back(api: Api, admin: str, made: dict[str, Any]) -> None:
-    """Entries as they are, spans as pins; the summary stays, and the difference is told."""
+    """Entries as they are, spans as pins; the summary stays, and the difference is reported."""
     first = made["covers"]["from_seq"] + 2
     ranged = await restored(api, admin, made, scope="range", from_seq=first, to_seq=first + 1)
     diff = await receipt(
@@ -154,7 +154,7 @@ async def test_a_span_is_pinned_word_for_word(api: Api, admin: str, made: dict[s
         assert (refused.status_code, refused.json()["code"]) == (422, "view_broken"), span
 
 
-async def test_the_journal_tells_of_every_move_without_a_word_of_the_thread(api: Api, admin: str) -> None:
+async def test_the_journal_records_every_move_without_a_word_of_the_thread(api: Api, admin: str) -> None:
     """Who did what, to which view, and which entries left it; the chain verifies."""
     thread_id = await long_thread(api, admin)
     done = await compacted(api, admin, thread_id)
@@ -183,14 +183,14 @@ async def test_a_summary_is_expanded_and_the_view_stays(api: Api, admin: str) ->
     before = await receipt(api, admin, f"/threads/{thread_id}/view")
     path = f"/threads/{thread_id}/segments/{done['compaction_id']}/expand"
 
-    told: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     spec: dict[str, Any] = {"budget_tokens": 500}
     while True:
         answered = await api.call("POST", path, admin, json=spec)
         assert answered.status_code == 200, answered.text
         page = answered.json()
         assert 0 < page["tokens"] <= 500
-        told += page["messages"]
+        messages += page["messages"]
         if page["next_seq"] is None:
             break
         spec = {"budget_tokens": 500, "from_seq": page["next_seq"]}
@@ -201,9 +201,9 @@ async def test_a_summary_is_expanded_and_the_view_stays(api: Api, admin: str) ->
     )
 
     texts = {part["seq"]: part["content"] for part in said}
-    assert [each["text"] for each in told] == [texts[each["seq"]] for each in told]
-    assert (told[0]["seq"], told[-1]["seq"]) == (done["covers"]["from_seq"], done["covers"]["to_seq"])
-    assert (whole["messages"], whole["next_seq"]) == (told, None)
+    assert [each["text"] for each in messages] == [texts[each["seq"]] for each in messages]
+    assert (messages[0]["seq"], messages[-1]["seq"]) == (done["covers"]["from_seq"], done["covers"]["to_seq"])
+    assert (whole["messages"], whole["next_seq"]) == (messages, None)
     assert len(least["messages"]) == 1
     assert other.status_code == 404
     assert await receipt(api, admin, f"/threads/{thread_id}/view") == before

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.asking import PARALLEL, ask, done, settled, waits
 from tests.support.service import Service
+from tests.support.waits import PARALLEL, ask, done, settled, waits
 from threadmark.app.access import Scope
 
 NOWHERE = "00000000-0000-4000-8000-000000000000"
@@ -34,9 +34,9 @@ async def test_an_answer_goes_to_the_call_that_asked(service: Service, order: tu
                 command: Any = {"resume": {asked[index]["wait_id"]: answers[index]}}
                 await sdk.runs.create(thread_id, "refund", command=command)
             await settled(service, thread_id)
-        told = await sdk.threads.get_state(thread_id)
+        state = await sdk.threads.get_state(thread_id)
 
-    results = [each["content"] for each in told["values"]["messages"] if each["type"] == "tool"]  # type: ignore[call-overload]
+    results = [each["content"] for each in state["values"]["messages"] if each["type"] == "tool"]  # type: ignore[call-overload]
     assert len({wait["wait_id"] for wait in asked}) == 2
     assert results[0] == "A person refused this call."
     assert json.loads(results[1])["refunded"] is True
@@ -94,7 +94,7 @@ async def at_once(service: Service, path: str, body: Any, count: int, key: str |
 
 @pytest.mark.parametrize("way", ["answer", "resume"])
 async def test_twenty_answers_at_once_are_one(service: Service, way: str) -> None:
-    """Half of them with one key: one goes on, whoever has its key is told the same, everybody else 409."""
+    """Half of them share one key: one continues, requests with its key get the same response, all others 409."""
     order_id = f"rush-{way}"
     thread_id, (asked,) = await ask(service, f'call refund {{"order_id": "{order_id}", "amount_cents": 5}}')
     path, body = {
@@ -111,12 +111,12 @@ async def test_twenty_answers_at_once_are_one(service: Service, way: str) -> Non
     assert len({each.json()["run_id"] for each in won}) == 1
     assert len([each for each in won if "idempotent-replayed" not in each.headers]) == 1
     assert {each.status_code for each in lost} <= {409}
-    # Either the key won, and all that have it are told so, or one without it did, and nobody else is.
+    # Either the shared key won, and all its requests succeed, or one request without it did, alone.
     assert len(won) == (len(with_key) if "idempotency-key" in won[0].request.headers else 1)
     assert (len(runs), done(service, order_id)) == (2, ["refund"])
 
 
-async def test_a_late_answer_is_told_that_the_first_one_stands(service: Service) -> None:
+async def test_a_late_answer_is_refused_and_the_first_one_stands(service: Service) -> None:
     """Another answer changes nothing, and neither does the same one."""
     thread_id, (asked,) = await ask(service, 'call refund {"order_id": "late", "amount_cents": 5}')
     path = f"/waits/{asked['wait_id']}/answer"
@@ -141,7 +141,7 @@ async def test_a_late_answer_is_told_that_the_first_one_stands(service: Service)
     ],
 )
 async def test_an_answer_that_is_none_leaves_the_question_open(service: Service, body: Any) -> None:
-    """422, and nobody was refused or paid."""
+    """422, and nothing was refused or paid."""
     thread_id, (asked,) = await ask(service, 'call refund {"order_id": "vague", "amount_cents": 5}')
     async with service.http() as http:
         response = await http.post(f"/waits/{asked['wait_id']}/answer", json=body)
@@ -166,7 +166,7 @@ async def test_a_key_that_runs_agents_does_not_answer_for_people(service: Servic
 
 
 async def test_a_conversation_that_goes_on_takes_its_question_back(service: Service) -> None:
-    """Whoever answers afterwards is told; the call was not made, and the model heard so."""
+    """A later answer is refused; the call was not made, and the model received that result."""
     thread_id, (asked,) = await ask(service, 'call refund {"order_id": "moved", "amount_cents": 5}')
     async with service.sdk() as sdk, service.http() as http:
         await sdk.runs.wait(thread_id, "refund", input={"messages": "never mind"})
@@ -204,7 +204,7 @@ async def test_waits_are_walked_once_each_in_both_directions(service: Service) -
 
 
 async def test_the_run_that_an_answer_brings_about_remembers_the_span_of_its_caller(service: Service) -> None:
-    """Whoever answers is traced as whoever asks for a run is."""
+    """An answer is traced as the request for a run is."""
     thread_id, (asked,) = await ask(service, 'call refund {"order_id": "traced", "amount_cents": 5}')
     async with service.http() as http:
         path, headers = f"/waits/{asked['wait_id']}/answer", {"traceparent": TRACE_PARENT}
@@ -241,13 +241,13 @@ async def test_a_resume_of_a_closed_or_foreign_question_lists_the_open_ones(serv
     async with service.http() as http:
         assert (await http.post(f"/waits/{closed}/answer", json={"answer": False})).status_code == 200
         await settled(service, thread_id)
-        told = []
+        refusals = []
         for wait_id in (closed, NOWHERE):
             body = {"assistant_id": "refund", "command": {"resume": {wait_id: True}}}
-            told.append(await http.post(f"/threads/{thread_id}/runs", json=body))
+            refusals.append(await http.post(f"/threads/{thread_id}/runs", json=body))
 
-    assert [(each.status_code, each.json()["code"]) for each in told] == [
+    assert [(each.status_code, each.json()["code"]) for each in refusals] == [
         (409, "already_answered"),
         (409, "nothing_to_resume"),
     ]
-    assert all(f"Open questions: {still_open}." in each.json()["detail"] for each in told)
+    assert all(f"Open questions: {still_open}." in each.json()["detail"] for each in refusals)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.support.asking import PARALLEL, ask, done, settled, waits
 from tests.support.service import Service
+from tests.support.waits import PARALLEL, ask, done, settled, waits
 
 
 async def test_arguments_that_are_written_over_are_asked_about_anew(service: Service) -> None:

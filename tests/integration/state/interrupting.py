@@ -8,7 +8,8 @@ from tests.integration.state.stage import Stage
 from tests.support.factories import Reply
 from tests.support.waiting import wait_until
 from threadmark.state import ToolReturned
-from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, Tool, tool
 from threadmark.workers.turn.turn import Turn
 
 __all__ = ["DONE", "Slow", "cancelled_run", "interrupted", "parallel", "quick"]
@@ -75,6 +76,6 @@ async def cancelled_run(stage: Stage, slow: Slow, **options: Any) -> Any:
 
 def _journaled(stage: Stage, run: Any, value: str) -> Callable[[], Awaitable[bool]]:
     async def is_journaled() -> bool:
-        return any(each.value == value for each in await stage.told(run, ToolReturned))
+        return any(each.value == value for each in await stage.entries_of(run, ToolReturned))
 
     return is_journaled

@@ -8,10 +8,10 @@ from sqlalchemy import Connection
 
 from tests.integration.state.stage import Stage
 from threadmark.state import Database, Journal
-from threadmark.state.append.append_batch import Append
+from threadmark.state.batches.append_batch import Append
 from threadmark.workers.agents.tools import Tool
-from threadmark.workers.fleet.services import Services
 from threadmark.workers.models import ModelReply, ModelRequest
+from threadmark.workers.turn.turn_parts import TurnParts
 
 __all__ = ["Death", "Fate", "mortal"]
 
@@ -79,9 +79,9 @@ def mortal(stage: Stage, fate: Fate, tools: Sequence[Tool]) -> Stage:
         return answer
 
     stage.model.reply = reply  # type: ignore[method-assign]
-    services: Services = replace(stage.services, database=database, journal=Journal(database))
+    parts: TurnParts = replace(stage.parts, database=database, journal=Journal(database))
     agent = replace(stage.agent, tools=[_mortal_tool(each, fate) for each in tools])
-    return replace(stage, services=services, agent=agent)
+    return replace(stage, parts=parts, agent=agent)
 
 
 def _mortal_tool(tool: Tool, fate: Fate) -> Tool:

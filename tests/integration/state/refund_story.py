@@ -58,7 +58,7 @@ async def play_story(
                 return await _outcome(stage, run, scene)
             run = await stage.answer(waits[0])
         elif seen.parked == "in_doubt":
-            await stage.resolve(seen, _truth(stage.services.data_dir, seen))
+            await stage.resolve(seen, _truth(stage.parts.data_dir, seen))
         else:
             await _turn(stage, interrupt, fate)
     raise AssertionError("the story never came to its end")
@@ -86,9 +86,9 @@ async def _outcome(stage: Stage, run: Run, scene_count: int) -> Outcome:
         transcript=[
             (each.type, each.content, [(call.name, call.arguments) for call in each.tool_calls]) for each in messages
         ],
-        effects=_effects(stage.services.data_dir),
-        results=await stage.told(run, ToolReturned),
-        replies=await stage.told(run, ModelReplied),
+        effects=_effects(stage.parts.data_dir),
+        results=await stage.entries_of(run, ToolReturned),
+        replies=await stage.entries_of(run, ModelReplied),
         scene_count=scene_count,
     )
 

@@ -11,12 +11,14 @@ from tests.integration.state.stage import Stage, open_stage
 from tests.support.factories import Reply
 from tests.support.memory_house import house
 from threadmark.memory import Answers, Question, Recollection
-from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.memory_policy import MemoryPolicy
 from threadmark.workers.agents.tools import Tool
 from threadmark.workers.tasks.journal_erasure import JournalCopies
 
 __all__ = ["Counted", "remembering"]
+
+#: On a loaded machine a recall may take longer than the two seconds that a run waits by default, and go on without.
+PATIENT = MemoryPolicy(timeout_s=60.0)
 
 
 class Counted:
@@ -39,13 +41,13 @@ async def remembering(
     folder: Path,
     replies: Sequence[Reply],
     tools: Sequence[Tool] = (),
-    policy: MemoryPolicy | None = None,
+    policy: MemoryPolicy = PATIENT,
     **limits: Any,
 ) -> AsyncIterator[tuple[Stage, Counted]]:
     """A stage over a database, and the memory behind it."""
     async with house(f"sqlite:///{folder / 'memory.db'}", copies=JournalCopies(store.database)) as memory:
         counted = Counted(memory)
         async with open_stage(store, folder, replies, tools, **limits) as stage:
-            stage.agent = replace(stage.agent, memory=policy or MemoryPolicy())
-            stage.services = replace(stage.services, recollection=memory, registry=Registry([stage.agent]))
+            stage.agent = replace(stage.agent, memory=policy)
+            stage.parts = replace(stage.parts, recollection=memory)
             yield stage, counted

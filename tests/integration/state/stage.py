@@ -1,4 +1,4 @@
-"""A stage for turns: a real database, real tools, a model with a script, a clock that moves when told."""
+"""A stage for turns: a real database, real tools, a model with a script, a clock that the test moves."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.conformance.store import Store
 from tests.support.factories import TENANT, Reply, ScriptedModel, a_submission
+from threadmark.compaction import CompactionService
 from threadmark.state import (
     Answer,
     CancelAction,
@@ -29,11 +30,12 @@ from threadmark.state import (
 )
 from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
 from threadmark.workers.agents.tools import Tool
-from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.feeds.local_feed import LocalFeed
 from threadmark.workers.models import check_call_results
 from threadmark.workers.models.prompt import to_openai
+from threadmark.workers.tasks.compaction_tasks import Compactor
 from threadmark.workers.turn.turn import Turn
+from threadmark.workers.turn.turn_parts import TurnParts
 
 __all__ = ["Clock", "Stage", "open_stage"]
 
@@ -62,11 +64,20 @@ class Stage:
     """One worker's desk, and a person in front of it."""
 
     store: Store
-    services: Services
+    parts: TurnParts
     agent: ChatAgent
     model: ScriptedModel
     clock: Clock
     _worker_count: int = 0
+
+    @property
+    def registry(self) -> Registry:
+        """The one agent, as workers and tasks find it."""
+        return Registry([self.agent])
+
+    def compactor(self, service: CompactionService) -> Compactor:
+        """Compactions by the stage's model."""
+        return Compactor(service=service, model=self.parts.model, now=self.clock.now)
 
     async def say(self, text: str = "go", **changes: Any) -> Run:
         """Have a run accepted that says something."""
@@ -77,7 +88,7 @@ class Stage:
         return await self.store.accept(thread_id=run.thread_id, **changes)
 
     async def claim(self) -> Claim:
-        """Claim what is due, as a worker of its own: whoever held it before is dead."""
+        """Claim what is due, as a new worker: the previous holder is dead."""
         await self.store.bury_all()
         self._worker_count += 1
         (claimed,) = await self.store.claim(f"worker-{self._worker_count}", count_max=1)
@@ -89,20 +100,20 @@ class Stage:
 
     def turn_of(self, claimed: Claim, *tools: Tool) -> Turn:
         """The turn of a run that was claimed."""
-        return Turn(self.services, claimed, replace(self.agent, tools=tools) if tools else self.agent)
+        return Turn(self.parts, claimed, replace(self.agent, tools=tools) if tools else self.agent)
 
     async def play(self, *tools: Tool) -> None:
         """Take one turn of what is due, to its end."""
         await (await self.turn(*tools)).take()
 
     async def play_out(self, run: Run) -> Run:
-        """Take turns until the run has ended or nobody but a person can move it; time goes by for its back-offs."""
+        """Take turns until the run has ended or only a person can move it; the clock moves over its back-offs."""
         for _ in range(TURN_COUNT_MAX):
             seen = await self.store.run(run)
             if seen.status not in ("pending", "running") or seen.parked == "in_doubt":
                 return seen
             if seen.parked == "backoff":
-                self.clock.pass_s(max(0.0, (seen.due_at_us - self.services.now_us()) / 1_000_000))
+                self.clock.pass_s(max(0.0, (seen.due_at_us - self.parts.now_us()) / 1_000_000))
             await self.play()
         raise AssertionError(f"run {run.run_id} did not end within {TURN_COUNT_MAX} turns")
 
@@ -110,7 +121,7 @@ class Stage:
         """The journal of the run's thread."""
         return await self.store.entries(run.thread)
 
-    async def told(self, run: Run, kind: type[Any]) -> list[Any]:
+    async def entries_of(self, run: Run, kind: type[Any]) -> list[Any]:
         """The entries of one kind."""
         return [each.entry for each in await self.entries(run) if isinstance(each.entry, kind)]
 
@@ -119,7 +130,7 @@ class Stage:
         thread = await self.store.thread(run.thread_id)
         assert await self.store.journal.verify(thread) == []
         state = fold(visible(await self.store.entries(run.thread), thread.lineage))
-        kept = self.services.journal.fold_cache.find(thread)
+        kept = self.parts.journal.fold_cache.find(thread)
         assert (await self.store.read(partial(fold_thread, thread=thread, base=kept))).state == state
         if not state.open_calls:
             check_call_results(to_openai("", state.messages))
@@ -153,7 +164,7 @@ class Stage:
         )
 
     async def cancel(self, run: Run, action: CancelAction = CancelAction.INTERRUPT) -> None:
-        """Somebody asks the run to stop; nobody tells the worker."""
+        """Request a cancellation without notifying the worker."""
         await self.store.write(lambda connection: cancel_runs(connection, run.thread, action, self.store.now_us()))
 
 
@@ -164,14 +175,13 @@ async def open_stage(
     """A stage over a database."""
     agent = ChatAgent(name="chat", tools=tools, limits=Limits(**limits))
     model, clock = ScriptedModel(replies), Clock()
-    services = Services(
+    parts = TurnParts(
         database=store.database,
         journal=store.journal,
-        registry=Registry([agent]),
         model=model,
         feed=LocalFeed(),
         data_dir=data_dir,
         now=clock.now,
         chance=lambda: 0.0,
     )
-    yield Stage(store=store, services=services, agent=agent, model=model, clock=clock)
+    yield Stage(store=store, parts=parts, agent=agent, model=model, clock=clock)

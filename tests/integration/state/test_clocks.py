@@ -49,8 +49,8 @@ async def test_a_worker_whose_clock_is_wrong_steals_nothing_and_takes_over_what_
             # Folders of their own: no fallen lock tells, as from another host, and the lease alone decides.
             lease = Lease(engine, FileLocks(tmp_path / name), name, ttl_s=0.6, heartbeat_s=0.05)
             leases.append(lease)
-            services = replace(stage.services, now=clock.now)
-            workers.append(Worker(services, lease, name, Pace(sweep_s=0.02, probe_s=0.02)))
+            parts = replace(stage.parts, now=clock.now)
+            workers.append(Worker(parts, stage.registry, lease, name, Pace(sweep_s=0.02, probe_s=0.02)))
         holder, other = workers
         await holder.start()
         run = await stage.say()

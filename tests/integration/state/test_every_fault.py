@@ -13,8 +13,8 @@ from tests.conformance.store import Store
 from tests.integration.state.mortality import Fate, mortal
 from tests.integration.state.refund_story import STORY, TOOLS, Outcome, play_story
 from tests.integration.state.stage import Stage, open_stage
-from tests.support.awaits import cancelled_at
-from threadmark.state.append.append_batch import Append
+from tests.support.cancellation import cancelled_at
+from threadmark.state.batches.append_batch import Append
 
 ONE_OF_EACH = {tool.name: 1 for tool in TOOLS}
 

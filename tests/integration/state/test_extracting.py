@@ -15,7 +15,12 @@ from threadmark.state import CancelAction, RunRequest
 from threadmark.state.tasks.tasks import Task, list_tasks
 from threadmark.workers.agents.memory_policy import MemoryPolicy
 from threadmark.workers.models.errors import ModelUnavailable
-from threadmark.workers.tasks.memory_extraction import EXTRACT_MEMORY, PIECE_LENGTH, ExtractionIncomplete, extractor_of
+from threadmark.workers.tasks.memory_extraction import (
+    EXTRACT_MEMORY,
+    PIECE_LENGTH,
+    ExtractionIncomplete,
+    MemoryExtraction,
+)
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 LINES = "Hello.\nuser.city = Lisbon\nremember: The dog is called Rex."
@@ -29,7 +34,15 @@ async def left(store: Store) -> list[Task]:
 
 async def done(stage: Stage, task: Task) -> Any:
     """What comes of a task, done here and now."""
-    return await extractor_of(stage.services)(task, None)  # type: ignore[arg-type]
+    extraction = MemoryExtraction(
+        database=stage.parts.database,
+        journal=stage.parts.journal,
+        registry=stage.registry,
+        recollection=stage.parts.recollection,
+        model=stage.parts.model,
+        now=stage.parts.now,
+    )
+    return await extraction.extract(task, None)  # type: ignore[arg-type]
 
 
 async def kept(counted: Counted) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Erasure over both stores: what was told, recalled, repeated and cited is nowhere, and every journal verifies."""
+"""Erasure over both stores: what was said, recalled, repeated and cited is nowhere, and every journal verifies."""
 
 import asyncio
 from pathlib import Path
@@ -25,13 +25,13 @@ REPLIES = [
 ]
 
 
-async def a_told_secret(stage: Stage) -> tuple[Run, Run]:
-    """A secret that one run is told, and that another one recalls, by itself and by a tool, and repeats."""
+async def a_shared_secret(stage: Stage) -> tuple[Run, Run]:
+    """A secret said in one run that another one recalls, by itself and by a tool, and repeats."""
     # Under an id of its own: what a client calls its message is no word of it.
-    told = RunRequest(messages=(human(SECRET, "told"),))
-    teller = await stage.play_out(await stage.say(request=told))
+    request = RunRequest(messages=(human(SECRET, "secret"),))
+    source_run = await stage.play_out(await stage.say(request=request))
     stage.model.replies = REPLIES[2:]
-    return teller, await stage.play_out(await stage.say("What is the code of the safe?"))
+    return source_run, await stage.play_out(await stage.say("What is the code of the safe?"))
 
 
 async def erase(stage: Stage, counted: Counted, what: Forget) -> dict[str, int]:
@@ -46,29 +46,29 @@ def found_in(folder: Path, words: bytes) -> list[str]:
 
 
 async def test_a_unique_string_is_found_nowhere_after_its_source_is_erased(store: Store, tmp_path: Path) -> None:
-    """S38, F30: in no file of either database, log included; the journals of teller and asker verify and fold."""
+    """S38, F30: in no file of either database, log included; the journals of both runs verify and fold."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        teller, asker = await a_told_secret(stage)
+        source_run, asker = await a_shared_secret(stage)
         assert {"state.db", "memory.db"} <= {name.removesuffix("-wal") for name in found_in(tmp_path, b"XYZZY")}
 
-        counts = await erase(stage, counted, Forget(source=Selector(thread_ref=teller.thread_id, seq=1)))
+        counts = await erase(stage, counted, Forget(source=Selector(thread_ref=source_run.thread_id, seq=1)))
 
         assert found_in(tmp_path, b"XYZZY") == []
         assert counts["assertions"] == 1
         assert counts["journal_entries"] >= 6
-        for run in (teller, asker):
+        for run in (source_run, asker):
             assert all(SECRET not in str(message.content) for message in await stage.messages(run))
 
 
 async def test_what_a_run_knew_shows_as_erased(store: Store, tmp_path: Path) -> None:
     """The answer keeps its id, its score and its place in the journal; its words are gone."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        _, asker = await a_told_secret(stage)
-        (before,) = await stage.told(asker, Recalled)
+        _, asker = await a_shared_secret(stage)
+        (before,) = await stage.entries_of(asker, Recalled)
 
         await erase(stage, counted, Forget(subject="safe"))
 
-        (after,) = await stage.told(asker, Recalled)
+        (after,) = await stage.entries_of(asker, Recalled)
         assert (after.answers[0]["memory_id"], after.answers[0]["score"]) == (
             before.answers[0]["memory_id"],
             before.answers[0]["score"],
@@ -79,7 +79,7 @@ async def test_what_a_run_knew_shows_as_erased(store: Store, tmp_path: Path) -> 
 async def test_what_others_said_stays(store: Store, tmp_path: Path) -> None:
     """Erasing one memory takes no word out of a thread that has nothing of it, nor out of another answer."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        await a_told_secret(stage)
+        await a_shared_secret(stage)
         stage.model.replies = [Reply("", [("remember", {"text": "The dog is called Rex."})]), Reply("Noted.")]
         other = await stage.play_out(await stage.say("The dog is called Rex."))
         before = await stage.entries(other)
@@ -93,8 +93,8 @@ async def test_what_others_said_stays(store: Store, tmp_path: Path) -> None:
 async def test_erasing_again_finds_nothing(store: Store, tmp_path: Path) -> None:
     """A job that is begun again is harmless."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        teller, _ = await a_told_secret(stage)
-        what = Forget(source=Selector(thread_ref=teller.thread_id))
+        source_run, _ = await a_shared_secret(stage)
+        what = Forget(source=Selector(thread_ref=source_run.thread_id))
         await erase(stage, counted, what)
 
         again = await erase(stage, counted, what)
@@ -105,7 +105,7 @@ async def test_erasing_again_finds_nothing(store: Store, tmp_path: Path) -> None
 async def test_an_erasure_outlasts_a_run_that_knew_the_words(store: Store, tmp_path: Path) -> None:
     """F30: a reply that was being made from what is erased is erased as well when it comes."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        teller, _ = await a_told_secret(stage)
+        source_run, _ = await a_shared_secret(stage)
         is_asked, may_answer = asyncio.Event(), asyncio.Event()
 
         async def reply(request: ModelRequest, on_delta: Any) -> ModelReply:
@@ -125,7 +125,7 @@ async def test_an_erasure_outlasts_a_run_that_knew_the_words(store: Store, tmp_p
         run = await stage.say("What is the code of the safe?")
         taking = asyncio.create_task((await stage.turn()).take())
         await is_asked.wait()
-        erasing = asyncio.create_task(erase(stage, counted, Forget(source=Selector(thread_ref=teller.thread_id))))
+        erasing = asyncio.create_task(erase(stage, counted, Forget(source=Selector(thread_ref=source_run.thread_id))))
 
         async def is_gone() -> bool:
             return not await counted.memory.list(scope=HOME)
@@ -141,10 +141,10 @@ async def test_an_erasure_outlasts_a_run_that_knew_the_words(store: Store, tmp_p
 async def test_a_tenant_erases_nothing_of_anothers(store: Store, tmp_path: Path) -> None:
     """S34, S38: a selector that names another tenant's thread names nothing."""
     async with remembering(store, tmp_path, REPLIES) as (stage, counted):
-        teller, _ = await a_told_secret(stage)
-        before = await stage.entries(teller)
-        what = Forget(source=Selector(thread_ref=teller.thread_id))
+        source_run, _ = await a_shared_secret(stage)
+        before = await stage.entries(source_run)
+        what = Forget(source=Selector(thread_ref=source_run.thread_id))
         done = await counted.memory.erase(what, tenant_id="other", now=stage.clock.now())
 
         assert (done.counts["journal_entries"], done.counts.get("assertions", 0)) == (0, 0)
-        assert await stage.entries(teller) == before
+        assert await stage.entries(source_run) == before

@@ -14,7 +14,6 @@ from tests.support.factories import TENANT, Reply
 from threadmark.compaction import CompactionService, migrate
 from threadmark.state import open_engine
 from threadmark.state.tasks.tasks import Task, list_tasks
-from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.compaction_policy import CompactionPolicy
 from threadmark.workers.tasks.task_context import TaskContext
 from threadmark.workers.tasks.thread_analysis import ANALYSE_THREAD, analyse_thread
@@ -29,7 +28,7 @@ async def stage(store: Store, url: str, tmp_path: Path) -> AsyncIterator[Stage]:
     async with open_stage(store, tmp_path, [Reply("Noted: $47,500.")] * 9) as opened:
         compaction = CompactionService(store.database, now=opened.clock.now)
         opened.agent = replace(opened.agent, compaction=CompactionPolicy())
-        opened.services = replace(opened.services, compaction=compaction, registry=Registry([opened.agent]))
+        opened.parts = replace(opened.parts, compactor=opened.compactor(compaction))
         yield opened
 
 
@@ -47,7 +46,15 @@ async def waiting(stage: Stage) -> list[Task]:
 
 async def perform(stage: Stage, task: Task) -> dict[str, Any]:
     """What the handler comes to."""
-    return await analyse_thread(stage.services, task, cast(TaskContext, None))
+    assert stage.parts.compactor is not None
+    return await analyse_thread(
+        task,
+        cast(TaskContext, None),
+        database=stage.parts.database,
+        journal=stage.parts.journal,
+        registry=stage.registry,
+        compaction=stage.parts.compactor.service,
+    )
 
 
 async def test_a_run_leaves_the_analysis_of_its_thread(stage: Stage) -> None:
@@ -79,7 +86,6 @@ async def test_an_agent_that_does_not_compact_leaves_none(stage: Stage) -> None:
     await say(stage)
     (task,) = await waiting(stage)
     stage.agent = replace(stage.agent, compaction=None)
-    stage.services = replace(stage.services, registry=Registry([stage.agent]))
 
     await say(stage)
 

@@ -36,7 +36,7 @@ def test_a_worker_lives_as_long_as_its_session(engine: Engine) -> None:
 
 
 def test_a_lock_that_a_lost_session_still_has_is_asked_for_again(engine: Engine) -> None:
-    """The server notices late that a connection broke: whoever came back meanwhile is not taken for dead afterwards."""
+    """The server notices late that a connection broke: a worker that reconnected meanwhile is not declared dead."""
     lost, worker, survivor = AdvisoryLocks(engine), AdvisoryLocks(engine), AdvisoryLocks(engine)
     lost.hold(WORKER)
     worker.refresh(WORKER)

@@ -44,9 +44,9 @@ from threadmark.state import (
     update_state,
     visible,
 )
-from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
-from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Services
+from threadmark.workers.agents.agent import ChatAgent, Limits
+from threadmark.workers.feeds.local_feed import LocalFeed
+from threadmark.workers.turn.turn_parts import TurnParts
 
 T = TypeVar("T")
 LETTER = st.sampled_from(sorted(LETTERS))
@@ -92,16 +92,15 @@ class Machine(RuleBasedStateMachine):
         self.held_to = Rules(self.store)
         clock = Clock()
         agent = ChatAgent(name="chat", tools=self.world.tools, limits=Limits())
-        services = Services(
+        parts = TurnParts(
             database=self.store.database,
             journal=self.store.journal,
-            registry=Registry([agent]),
             model=Obedient(()),
             feed=LocalFeed(),
             data_dir=self.folder,
             now=clock.now,
         )
-        stage = Stage(store=self.store, services=services, agent=agent, model=services.model, clock=clock)  # type: ignore[arg-type]
+        stage = Stage(store=self.store, parts=parts, agent=agent, model=parts.model, clock=clock)  # type: ignore[arg-type]
         self.stage = mortal(stage, self.fate, self.world.tools)
 
     def teardown(self) -> None:
@@ -182,12 +181,12 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ANY)
     def update(self, which: int) -> None:
-        """Somebody writes into a thread that nobody moves."""
+        """Write into an idle thread from outside."""
         self.do(self._update(self.pick(self.threads, which)))
 
     @rule(which=ANY)
     def delete(self, which: int) -> None:
-        """A thread is deleted, whoever holds it; at least one stays."""
+        """Delete a thread, held or not; at least one stays."""
         if len(self.threads) > 1:
             thread_id = self.pick(self.threads, which)
             self.do(self.store.write(partial(delete_thread, tenant_id=TENANT, thread_id=thread_id)))
@@ -205,7 +204,7 @@ class Machine(RuleBasedStateMachine):
                 self.do(self._check(thread_id))
 
     async def _check(self, thread_id: str) -> None:
-        await self.held_to.check(await self.thread(thread_id), self.stage.services.journal.fold_cache)
+        await self.held_to.check(await self.thread(thread_id), self.stage.parts.journal.fold_cache)
 
     # How it is done.
 

@@ -38,7 +38,8 @@ def calls(name: str, **arguments: Any) -> Reply:
 async def results(stage: Stage, run: Any) -> list[Any]:
     """What the tools of a run returned, or why they did not."""
     return [
-        each.value if each.outcome == "ok" else each.failure.message for each in await stage.told(run, ToolReturned)
+        each.value if each.outcome == "ok" else each.failure.message
+        for each in await stage.entries_of(run, ToolReturned)
     ]
 
 
@@ -53,8 +54,8 @@ async def test_a_persons_words_are_kept_with_where_they_were_said(store: Store, 
     async with remembering(store, tmp_path, replies) as (stage, counted):
         run = await stage.play_out(await stage.say("By the way: The dog is called Rex."))
 
-        ((kept,), (told,)) = await held(counted), await results(stage, run)
-        assert (told["memory_id"], told["status"], told["trust"]) == (kept.assertion_id, "added", "user")
+        ((kept,), (result,)) = await held(counted), await results(stage, run)
+        assert (result["memory_id"], result["status"], result["trust"]) == (kept.assertion_id, "added", "user")
         (source,) = kept.provenance
         origin = source.origin
         assert (origin.thread_ref, origin.run_ref, origin.seq) == (run.thread_id, run.run_id, 1)
@@ -115,9 +116,9 @@ async def test_untrusted_notes_are_not_laundered_by_being_repeated(store: Store,
         stage.model.replies = again
         run = await stage.play_out(await stage.say("where are reports sent"))
 
-        (told,) = await results(stage, run)
+        (result,) = await results(stage, run)
         assert EVIL in stage.model.requests[-1].recalled
-        assert told["trust"] == "tool"
+        assert result["trust"] == "tool"
 
 
 async def test_a_model_chooses_neither_tenant_nor_namespace(store: Store, tmp_path: Path) -> None:
@@ -147,7 +148,7 @@ async def test_a_model_chooses_neither_tenant_nor_namespace(store: Store, tmp_pa
         assert blank == "Memory refused: query is blank."
 
 
-async def test_history_and_reasons_are_told_with_ids_to_cite(store: Store, tmp_path: Path) -> None:
+async def test_history_and_reasons_come_with_ids_to_cite(store: Store, tmp_path: Path) -> None:
     """`timeline` has every version, `why` the moments that a memory rests on."""
     replies = [
         calls("remember", text="user.city = Rome", subject="user", attribute="city", value="Rome"),
@@ -161,9 +162,9 @@ async def test_history_and_reasons_are_told_with_ids_to_cite(store: Store, tmp_p
         stage.clock.pass_s(60)
         await stage.play_out(await stage.say("user.city = Oslo", thread_id=run.thread_id))
 
-        first, second, told = await results(stage, run)
+        first, second, timeline = await results(stage, run)
         assert second["superseded"] == [first["memory_id"]]
-        assert {each["value"] for each in told["versions"]} == {"Rome", "Oslo"}
+        assert {each["value"] for each in timeline["versions"]} == {"Rome", "Oslo"}
         stage.model.replies = [*replies, calls("why", memory_id=second["memory_id"]), Reply("Done.")]
         await stage.play_out(await stage.say("why?", thread_id=run.thread_id))
         *_, reasons = await results(stage, run)
@@ -202,10 +203,10 @@ async def test_what_is_remembered_is_asserted_once_wherever_the_worker_dies(stor
     assert deaths > 10
 
 
-async def test_a_memory_that_is_absent_is_told_to_the_model(store: Store, tmp_path: Path) -> None:
+async def test_the_model_learns_that_memory_is_unavailable(store: Store, tmp_path: Path) -> None:
     """F21: the tool fails with a sentence, and the run goes on."""
     async with remembering(store, tmp_path, [calls("remember", text="x"), Reply("Sorry.")]) as (stage, _):
-        stage.services = replace(stage.services, recollection=None)
+        stage.parts = replace(stage.parts, recollection=None)
         run = await stage.play_out(await stage.say("remember x"))
 
         assert await results(stage, run) == ["Memory refused: this server has no memory."]

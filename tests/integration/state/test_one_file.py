@@ -1,4 +1,4 @@
-"""One SQLite file and several processes: nobody is told that the database is locked, and no count is lost (C44)."""
+"""One SQLite file and several processes: no caller gets "database is locked", and no count is lost (C44)."""
 
 import asyncio
 import threading
@@ -46,7 +46,7 @@ async def test_processes_that_read_and_then_write_one_file_wait_for_each_other(s
 
 
 async def test_a_write_waits_for_another_process_that_holds_the_file(store: Store, url: str) -> None:
-    """As long as somebody else's transaction takes; the caller hears nothing of it."""
+    """It waits as long as the other transaction takes; the caller notices nothing."""
     other = Store.open(url)
     entered, let_go = threading.Event(), threading.Event()
 

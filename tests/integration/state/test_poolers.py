@@ -57,7 +57,7 @@ async def test_a_pooler_that_keeps_no_sessions_is_refused(postgres_url: str, tmp
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_it_is_told_in_a_sentence(
+def test_it_is_refused_in_a_sentence(
     postgres_url: str,
     tmp_path: Path,
     mode: Mode,

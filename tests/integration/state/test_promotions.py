@@ -17,7 +17,7 @@ from threadmark.state import open_engine
 from threadmark.state.tasks.tasks import list_tasks
 from threadmark.workers.agents.memory_policy import MemoryPolicy
 from threadmark.workers.tasks.journal_erasure import JournalCopies
-from threadmark.workers.tasks.promotion import promote
+from threadmark.workers.tasks.promotion import Promotions
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
 REPLIES = [Reply("Here is what I found about the matter, and it is of no great use. " * 12)] * 30
@@ -31,7 +31,7 @@ async def promoted(stage: Stage, url: str) -> CompactionService:
     migrate(engine)
     engine.dispose()
     service = CompactionService(stage.store.database, now=stage.clock.now)
-    stage.services = replace(stage.services, compaction=service)
+    stage.parts = replace(stage.parts, compactor=stage.compactor(service))
     await stage.store.thread("long")
     for number in range(8):
         await stage.play_out(await stage.say(f"Never pay more than ${number}00 for OPS-{number}.", thread_id="long"))
@@ -44,7 +44,14 @@ async def deliver(stage: Stage) -> dict[str, Any]:
     """Do the task that was committed with the compaction."""
     tasks = await stage.store.read(lambda connection: list_tasks(connection, count_max=100))
     (task,) = [each for each in tasks if each.kind == PROMOTE]
-    return await promote(stage.services, task, None)  # type: ignore[arg-type]
+    promotions = Promotions(
+        database=stage.parts.database,
+        journal=stage.parts.journal,
+        registry=stage.registry,
+        recollection=stage.parts.recollection,
+        now=stage.parts.now,
+    )
+    return await promotions.deliver(task, None)  # type: ignore[arg-type]
 
 
 async def held(counted: Counted) -> dict[str, Any]:
@@ -92,9 +99,7 @@ async def test_a_delivery_is_repeated_without_a_trace(store: Store, url: str, tm
         assert await held(counted) == before
 
 
-async def test_what_memory_is_told_to_erase_is_in_no_ledger_and_no_summary(
-    store: Store, url: str, tmp_path: Path
-) -> None:
+async def test_what_memory_erases_is_in_no_ledger_and_no_summary(store: Store, url: str, tmp_path: Path) -> None:
     """The journal, what compaction keeps of it, and memory: all lose the words, and every ledger still verifies."""
     policy = MemoryPolicy(extract="off", recall=False, tools=())
     async with remembering(store, tmp_path, REPLIES, policy=policy) as (stage, counted):

@@ -9,7 +9,6 @@ from tests.integration.state.stage import Stage
 from tests.support.factories import TENANT, Reply, a_submission
 from threadmark.memory import Change, Scope
 from threadmark.state import ModelReplied, Run, RunRequest, RunStarted, lineage_seeing, visible
-from threadmark.workers.turn.messages import text_of
 from threadmark.workers.turn.recall_history import RecallRecord, recalls_of
 
 HOME = Scope(tenant_id=TENANT, namespace=("assistants", "chat"))
@@ -20,8 +19,8 @@ def calls(name: str, **arguments: Any) -> Reply:
     return Reply("", [(name, arguments)])
 
 
-async def told(stage: Stage, run: Run) -> list[RecallRecord]:
-    """What memory told a run."""
+async def recalls_by(stage: Stage, run: Run) -> list[RecallRecord]:
+    """The recalls of a run."""
     thread = await stage.store.thread(run.thread_id)
     entries = await stage.entries(run)
     leaves = await stage.store.journal.read_leaves(run.thread)
@@ -29,7 +28,7 @@ async def told(stage: Stage, run: Run) -> list[RecallRecord]:
     return recalls_of(visible(entries, lineage_seeing(entries, leaves, thread.lineage, run.number)), seen.execution_id)
 
 
-async def test_what_a_run_knew_is_told_by_its_journal_after_a_retraction(store: Store, tmp_path: Path) -> None:
+async def test_a_journal_shows_what_a_run_knew_after_a_retraction(store: Store, tmp_path: Path) -> None:
     """The answers stay what they were: words, scores, reasons and sources."""
     replies = [
         calls("remember", text="The dog is called Rex."),
@@ -40,7 +39,7 @@ async def test_what_a_run_knew_is_told_by_its_journal_after_a_retraction(store: 
     async with remembering(store, tmp_path, replies) as (stage, counted):
         run = await stage.play_out(await stage.say("The dog is called Rex."))
         asking = await stage.play_out(await stage.say("What is the dog called?", thread_id=run.thread_id))
-        before = await told(stage, asking)
+        before = await recalls_by(stage, asking)
 
         memory_id = before[0].answers[0]["memory_id"]
         change = Change(by="ann", now=stage.clock.now())
@@ -48,13 +47,13 @@ async def test_what_a_run_knew_is_told_by_its_journal_after_a_retraction(store: 
         stage.model.replies = [*replies, Reply("I cannot say.")]
         later = await stage.play_out(await stage.say("And the dog?", thread_id=run.thread_id))
 
-        assert await told(stage, asking) == before
+        assert await recalls_by(stage, asking) == before
         assert [each.tool for each in before] == [None, "recall"]
         assert before[1].question == {"question": "dog"}
         assert all(
             each.answers[0]["text"] == "The dog is called Rex." and each.answers[0]["because"] for each in before
         )
-        assert [each.answers for each in await told(stage, later)] == [()]
+        assert [each.answers for each in await recalls_by(stage, later)] == [()]
 
 
 async def test_a_fork_behind_a_recall_knew_it_too(store: Store, tmp_path: Path) -> None:
@@ -68,12 +67,12 @@ async def test_a_fork_behind_a_recall_knew_it_too(store: Store, tmp_path: Path) 
         await stage.play_out(forked)
 
         assert (await store.run(forked)).execution_id != run.execution_id
-        assert [each.tool for each in await told(stage, forked)] == ["recall", None]
+        assert [each.tool for each in await recalls_by(stage, forked)] == ["recall", None]
         assert [each.text for each in counted.asked].count("Who is Rex?") == 1
 
 
 async def test_every_source_of_every_answer_leads_to_its_entry(store: Store, tmp_path: Path) -> None:
-    """Of 100 facts told, corrected and repeated in many threads, each source of each recalled answer resolves to a
+    """Of 100 facts stated, corrected and repeated in many threads, each source of each recalled answer resolves to a
     message, a run and a seq of a journal, and the quoted span is the very statement.
     """
     async with remembering(store, tmp_path, []) as (stage, _):
@@ -91,7 +90,7 @@ async def test_every_source_of_every_answer_leads_to_its_entry(store: Store, tmp
         seen = 0
         for number in range(12):
             asking = await stage.play_out(await stage.say(f"Where is item{number}?"))
-            for answer in [answer for each in await told(stage, asking) for answer in each.answers]:
+            for answer in [answer for each in await recalls_by(stage, asking) for answer in each.answers]:
                 for source in answer["provenance"]:
                     await _resolves(stage, source, answer["text"])
                     seen += 1
@@ -105,4 +104,4 @@ async def _resolves(stage: Stage, source: dict[str, Any], text: str) -> None:
     assert entry.run_id == source["run_ref"]
     message = entry.messages[0]
     assert source["message_ref"] in (message.id, None)
-    assert text_of(message)[source["char_from"] : source["char_to"]] == text
+    assert message.text[source["char_from"] : source["char_to"]] == text

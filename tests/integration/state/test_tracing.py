@@ -1,4 +1,4 @@
-"""Traces: one for each run, one span for each step, whoever exports it and however often."""
+"""Traces: one for each run, one span for each step, by any exporter and any number of exports."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -42,7 +42,7 @@ async def traced(store: Store, folder: Path, tools: list[Tool]) -> AsyncIterator
     exporter = InMemorySpanExporter()
     async with open_stage(store, folder, CALLING, tools) as stage:
         tracer = OtelTracer(SimpleSpanProcessor(exporter))
-        yield replace(stage, services=replace(stage.services, tracer=tracer)), exporter
+        yield replace(stage, parts=replace(stage.parts, tracer=tracer)), exporter
         tracer.close()
 
 
@@ -89,7 +89,7 @@ async def test_a_step_that_failed_is_an_error(store: Store, tmp_path: Path) -> N
 
 
 async def test_a_step_is_one_span_wherever_the_worker_dies(store: Store, tmp_path: Path) -> None:
-    """A worker that takes over tells again what the dead may not have sent: the same spans, and none is missing."""
+    """A worker that takes over exports again what the dead one may not have sent: the same spans, none missing."""
     at = 0
     while True:
         at += 1
@@ -123,7 +123,7 @@ async def test_a_step_is_one_span_wherever_the_worker_dies(store: Store, tmp_pat
 
 
 async def test_the_same_steps_are_the_same_spans_in_every_process(store: Store, tmp_path: Path) -> None:
-    """Told twice, by two tracers: the ids and the instants are equal."""
+    """Exported twice, by two tracers: the ids and the instants are equal."""
     async with traced(store, tmp_path, [act]) as (stage, exporter):
         run = await stage.play_out(await stage.say())
         other = InMemorySpanExporter()

@@ -25,7 +25,8 @@ from threadmark.state import (
     read_history,
     update_state,
 )
-from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, Tool, tool
 
 DONE = Reply("All done.")
 PAYING = [Reply("I will pay.", [("pay", {"cents": 10})]), Reply("And again.", [("pay", {"cents": 20})]), DONE]
@@ -155,7 +156,7 @@ async def test_an_update_that_forks_leads_to_steps_of_its_own(store: Store, tmp_
 
 
 async def test_after_a_rollback_of_an_approved_run_the_question_is_asked_anew(store: Store, tmp_path: Path) -> None:
-    """What the rolled back run paid is paid; whoever goes on from before it decides again, under another key."""
+    """What the rolled back run paid is paid; a run that continues from before it decides again, under another key."""
     bank = Bank()
     replies = [PAYING[0], Reply("Then wait.", [("hang", {})]), DONE]
     hanging = asyncio.Event()

@@ -12,7 +12,6 @@ from tests.integration.state.stage import Stage, open_stage
 from tests.support.factories import TENANT, Reply, human
 from threadmark.compaction import CompactionService, CompactionStatus, Order, Policy, SummariserKind, Trigger, migrate
 from threadmark.state import ModelReplied, Run, StateUpdated, Update, ViewChanged, open_engine, update_state
-from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.compaction_policy import CompactionPolicy
 
 LONG = "Here is what I found about the matter, and it is of no great use. " * 12
@@ -30,14 +29,14 @@ async def stage(store: Store, url: str, tmp_path: Path) -> AsyncIterator[Stage]:
         opened.model.replies = [Reply(LONG)] * 100
         compaction = CompactionService(store.database, now=opened.clock.now)
         opened.agent = replace(opened.agent, compaction=POLICY)
-        opened.services = replace(opened.services, compaction=compaction, registry=Registry([opened.agent]))
+        opened.parts = replace(opened.parts, compactor=opened.compactor(compaction))
         yield opened
 
 
 def service(stage: Stage) -> CompactionService:
     """What the desk has."""
-    assert stage.services.compaction is not None
-    return stage.services.compaction
+    assert stage.parts.compactor is not None
+    return stage.parts.compactor.service
 
 
 async def talk(stage: Stage, count: int, thread_id: str = "long") -> list[Run]:
@@ -70,7 +69,7 @@ async def test_a_reply_says_which_view_the_model_was_shown(stage: Stage) -> None
     """None while the transcript was shown as it is; then the view's id, version and hash."""
     runs = await talk(stage, 8)
 
-    replies = await stage.told(runs[-1], ModelReplied)
+    replies = await stage.entries_of(runs[-1], ModelReplied)
     shown = await service(stage).views.show(TENANT, "long")
 
     assert replies[0].view is None
@@ -85,13 +84,13 @@ async def test_the_prefix_is_the_same_between_compactions(stage: Stage) -> None:
     """What one request showed is, message for message, the beginning of the next one, unless a compaction came."""
     runs = await talk(stage, 12)
 
-    replies = await stage.told(runs[-1], ModelReplied)
+    replies = await stage.entries_of(runs[-1], ModelReplied)
     pairs = list(zip(stage.model.requests, replies, strict=True))
     compared = 0
     for (before, reply), (after, next_reply) in pairwise(pairs):
         if (reply.view and reply.view.view_id) == (next_reply.view and next_reply.view.view_id):
-            told = [(each.type, each.content, each.tool_calls) for each in before.messages]
-            assert [(each.type, each.content, each.tool_calls) for each in after.messages][: len(told)] == told
+            shown = [(each.type, each.content, each.tool_calls) for each in before.messages]
+            assert [(each.type, each.content, each.tool_calls) for each in after.messages][: len(shown)] == shown
             compared += 1
     assert compared > len(pairs) // 2
 
@@ -104,11 +103,11 @@ async def test_a_floor_that_is_too_large_makes_no_loop(stage: Stage) -> None:
         big = await stage.play_out(await stage.say("And this: " + LONG * 10, thread_id="long"))
 
     assert (runs[0].status, big.status) == ("success", "success")
-    assert len(stage.model.requests) == len(await stage.told(big, ModelReplied))
+    assert len(stage.model.requests) == len(await stage.entries_of(big, ModelReplied))
 
 
 async def test_an_agent_without_a_policy_sees_what_was_compacted_on_demand(stage: Stage) -> None:
-    """The view belongs to the thread, whoever made it."""
+    """The view belongs to the thread, not to its maker."""
     stage.agent = replace(stage.agent, compaction=None)
     await talk(stage, 8)
     assert all("<compacted" not in str(request.messages) for request in stage.model.requests)
@@ -149,16 +148,16 @@ async def test_the_journal_says_what_a_run_compacted(stage: Stage) -> None:
     assert [(each.act, each.compaction_id, each.covers) for each in changes] == [
         ("compacted", each.compaction_id, each.covers) for each in in_order
     ]
-    told: str | None = None
+    view_id: str | None = None
     for each in entries:
         if isinstance(each, ViewChanged):
-            told = each.view_id
+            view_id = each.view_id
         elif isinstance(each, ModelReplied):
-            assert (each.view and each.view.view_id) == told
+            assert (each.view and each.view.view_id) == view_id
 
 
-async def test_a_view_that_moved_while_the_run_waited_is_told_by_its_holder(stage: Stage) -> None:
-    """Also where whoever compacted in the run died before it could note it: the view itself is what is folded in."""
+async def test_a_view_that_moved_while_the_run_waited_is_journaled_by_its_holder(stage: Stage) -> None:
+    """Also after a worker that compacted in the run died before it journaled that: the view itself is folded in."""
     await talk(stage, 3)
     waiting = await stage.say("And now?", thread_id="long")
     order, _ = await service(stage).compactions.begin(TENANT, "long", _order())
@@ -167,15 +166,15 @@ async def test_a_view_that_moved_while_the_run_waited_is_told_by_its_holder(stag
 
     run = await stage.play_out(waiting)
 
-    (change,) = await stage.told(run, ViewChanged)
-    (reply,) = (await stage.told(run, ModelReplied))[-1:]
+    (change,) = await stage.entries_of(run, ViewChanged)
+    (reply,) = (await stage.entries_of(run, ModelReplied))[-1:]
     assert (change.view_id, change.compaction_id) == (done.view_id, done.compaction_id)
     assert reply.view is not None
     assert reply.view.view_id == change.view_id
 
 
-async def test_a_view_that_fits_no_longer_is_told_to_have_fallen_back(stage: Stage) -> None:
-    """A summary of words that were edited stands for nothing that was said: the view before it is used, and told."""
+async def test_a_view_that_fits_no_longer_is_journaled_as_fallen_back(stage: Stage) -> None:
+    """A summary of edited words no longer covers the transcript: the view before it is used, and journaled."""
     runs = await talk(stage, 8)
     said = [each for each in (await stage.state(runs[-1])).messages if "OPS-1" in str(each.content)]
     thread = await stage.store.thread("long")
@@ -186,6 +185,6 @@ async def test_a_view_that_fits_no_longer_is_told_to_have_fallen_back(stage: Sta
 
     run = (await talk(stage, 1))[-1]
 
-    fallen = [each for each in await stage.told(run, ViewChanged) if each.act == "fell_back"]
+    fallen = [each for each in await stage.entries_of(run, ViewChanged) if each.act == "fell_back"]
     shown = await service(stage).views.show(TENANT, "long")
     assert [each.view_id for each in fallen] == [shown.kept.view.view_id]

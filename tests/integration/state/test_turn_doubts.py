@@ -9,7 +9,8 @@ from tests.conformance.store import Store
 from tests.integration.state.interrupting import Slow, interrupted, parallel
 from tests.integration.state.stage import open_stage
 from threadmark.state import RunStatus, ThreadStatus, ToolReturned
-from threadmark.workers.agents.tools import Effect, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, tool
 
 
 async def test_a_once_step_that_was_released_in_the_middle_is_in_doubt(store: Store, tmp_path: Path) -> None:
@@ -28,14 +29,14 @@ async def test_a_once_step_that_was_released_in_the_middle_is_in_doubt(store: St
 
 @pytest.mark.parametrize("how", ["it raised", "its worker died"])
 @pytest.mark.parametrize(
-    ("resolution", "call_count", "told"),
+    ("resolution", "call_count", "content"),
     [
         ({"outcome": "happened", "result": {"paid": 1}}, 1, '{"paid":1}'),
         ({"outcome": "did_not_happen"}, 2, "paid by attempt 2"),
     ],
 )
 async def test_a_doubt_is_settled_by_a_person_and_the_same_run_goes_on(
-    store: Store, tmp_path: Path, how: str, resolution: dict[str, Any], call_count: int, told: str
+    store: Store, tmp_path: Path, how: str, resolution: dict[str, Any], call_count: int, content: str
 ) -> None:
     """Whatever brought it about; with `did_not_happen` the call is made again, under the same key."""
     contexts: list[ToolContext] = []
@@ -60,8 +61,8 @@ async def test_a_doubt_is_settled_by_a_person_and_the_same_run_goes_on(
 
         assert (ended.status, len(contexts)) == (RunStatus.SUCCESS, call_count)
         assert len({context.idempotency_key for context in contexts}) == 1
-        assert (await stage.messages(run))[2].content == told
-        (result,) = await stage.told(run, ToolReturned)
+        assert (await stage.messages(run))[2].content == content
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert result.resolved_by == ("ann" if resolution["outcome"] == "happened" else None)
 
 
@@ -80,6 +81,6 @@ async def test_a_cancelled_doubt_ends_as_unknown(store: Store, tmp_path: Path) -
         await stage.cancel(run)
 
         assert (await stage.play_out(run)).status is RunStatus.INTERRUPTED
-        assert [each.outcome for each in await stage.told(run, ToolReturned)] == ["unknown"]
+        assert [each.outcome for each in await stage.entries_of(run, ToolReturned)] == ["unknown"]
         assert [wait.status for wait in await store.waits(run)] == ["superseded"]
         assert (await store.thread(run.thread_id)).status is ThreadStatus.IDLE

@@ -22,7 +22,7 @@ async def act() -> str:
 
 def elsewhere(stage: Stage) -> Stage:
     """The same deployment in another process, which has folds of its own."""
-    return replace(stage, services=replace(stage.services, journal=Journal(stage.store.database)))
+    return replace(stage, parts=replace(stage.parts, journal=Journal(stage.store.database)))
 
 
 async def reads_of_a_turn(stage: Stage, run: Run) -> int:
@@ -64,7 +64,7 @@ async def test_a_turn_that_lost_its_lease_leaves_no_fold(store: Store, tmp_path:
         successor = await elsewhere(stage).turn()
         go.set()
         await late
-        assert stage.services.journal.fold_cache.numbers == []
+        assert stage.parts.journal.fold_cache.numbers == []
 
         await successor.take()
         assert (await stage.state(run)).next is None

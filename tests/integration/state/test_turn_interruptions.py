@@ -27,7 +27,7 @@ async def test_a_cancelled_run_leaves_no_call_without_a_result(
 
         assert (ended.status, ended.reason) == (RunStatus.INTERRUPTED, "cancelled")
         assert slow.cleaned_up.is_set()
-        results = {each.call_id: each.outcome for each in await stage.told(ended, ToolReturned)}
+        results = {each.call_id: each.outcome for each in await stage.entries_of(ended, ToolReturned)}
         assert results == {"call-0-0": "ok", "call-0-1": outcome}
         again = await stage.play_out(await stage.say("again", thread_id=ended.thread_id))
         assert again.status is RunStatus.SUCCESS
@@ -41,7 +41,9 @@ async def test_a_cancelled_run_leaves_no_call_without_a_result(
         ]
 
 
-async def test_a_cancellation_that_nobody_told_of_is_found_at_the_next_flush(store: Store, tmp_path: Path) -> None:
+async def test_a_cancellation_whose_notification_was_lost_is_found_at_the_next_flush(
+    store: Store, tmp_path: Path
+) -> None:
     """The append that the turn does anyway brings the inbox counter along: the run ends at the next step."""
     calls = 0
 
@@ -50,7 +52,7 @@ async def test_a_cancellation_that_nobody_told_of_is_found_at_the_next_flush(sto
 
         @tool(effect=Effect.PURE)
         async def act() -> str:
-            """Have the run cancelled by somebody else's process."""
+            """Have the run cancelled by another process."""
             nonlocal calls
             calls += 1
             if calls == 1:
@@ -82,7 +84,7 @@ async def test_a_cancelled_reply_keeps_what_had_streamed(store: Store, tmp_path:
         await interrupted(stage, streamed, cancel)
 
         assert (await store.run(run)).status is RunStatus.INTERRUPTED
-        (reply,) = await stage.told(run, ModelReplied)
+        (reply,) = await stage.entries_of(run, ModelReplied)
         assert (reply.message.content, reply.finish_reason, reply.cuts) == ("Once upon a time", "cancelled", (9, 7))
         stage.model.before_end = None
         again = await stage.play_out(await stage.say("again", thread_id=run.thread_id))
@@ -107,7 +109,7 @@ async def test_a_reply_of_which_nothing_had_streamed_leaves_nothing(store: Store
 
         await interrupted(stage, asked, cancel)
 
-        assert await stage.told(run, ModelReplied) == []
+        assert await stage.entries_of(run, ModelReplied) == []
 
 
 @pytest.mark.parametrize("effect", [Effect.PURE, Effect.IDEMPOTENT, Effect.KEYED])
@@ -126,8 +128,8 @@ async def test_a_released_run_is_carried_on_by_another_worker(store: Store, tmp_
 
         assert [context.attempt for context in slow.contexts] == [1, 2]
         assert len({context.idempotency_key for context in slow.contexts}) == 1
-        assert len(await stage.told(run, StepIntended)) == (1 if effect is Effect.KEYED else 0)
-        assert len(await stage.told(run, ModelReplied)) == 2, "the recorded reply was not asked for again"
+        assert len(await stage.entries_of(run, StepIntended)) == (1 if effect is Effect.KEYED else 0)
+        assert len(await stage.entries_of(run, ModelReplied)) == 2, "the recorded reply was not asked for again"
 
 
 async def test_a_rolled_back_run_leaves_the_thread_as_it_was(store: Store, tmp_path: Path) -> None:
@@ -147,14 +149,14 @@ async def test_a_rolled_back_run_leaves_the_thread_as_it_was(store: Store, tmp_p
 
         assert await stage.messages(first) == before
         assert [each.run_id for each in await store.runs(first.thread)] == [first.run_id]
-        assert len(await stage.told(first, RolledBack)) == 1
+        assert len(await stage.entries_of(first, RolledBack)) == 1
         assert (await store.thread(first.thread_id)).status is ThreadStatus.IDLE
         again = await stage.play_out(await stage.say("three", thread_id=first.thread_id))
         assert [message.content for message in await stage.messages(again)][:3] == ["one", "All done.", "three"]
 
 
 async def test_the_thread_of_a_deleted_run_is_let_go(store: Store, tmp_path: Path) -> None:
-    """The worker is told that the thread is gone, stops its tool, and writes nothing (C62)."""
+    """The worker learns that the thread is gone, stops its tool, and writes nothing (C62)."""
     from threadmark.state import delete_thread
 
     slow = Slow(Effect.PURE)

@@ -22,7 +22,7 @@ ENDLESS = RetryPolicy(attempt_max=None)
 
 @pytest.mark.parametrize("length", [LONGEST - 1, LONGEST])
 async def test_a_result_up_to_the_limit_is_stored(store: Store, tmp_path: Path, length: int) -> None:
-    """It is told to the model whole (C07)."""
+    """The model receives it whole (C07)."""
 
     @tool(effect=Effect.KEYED, retry=ENDLESS)
     async def act() -> str:
@@ -55,7 +55,7 @@ async def test_a_result_over_the_limit_fails_once_and_says_why(
         run = await stage.say()
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
 
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert (call_count, result.outcome, result.value) == (1, "error", None)
         for part in ("tool-1-0", str(length + 2), str(RESULT_BYTES_MAX), "payload_too_large"):
             assert part in result.failure.message
@@ -74,7 +74,7 @@ async def test_the_limit_is_in_bytes_and_not_in_characters(store: Store, tmp_pat
         run = await stage.say()
         await stage.play_out(run)
 
-        assert [each.outcome for each in await stage.told(run, ToolReturned)] == ["error"]
+        assert [each.outcome for each in await stage.entries_of(run, ToolReturned)] == ["error"]
 
 
 @pytest.mark.parametrize("value", [{1: "a"}, {(1, 2)}, (1, 2), b"\x00\xff", "\ud800"])
@@ -92,7 +92,7 @@ async def test_a_result_that_would_not_come_back_is_refused_with_its_place(
         run = await stage.say()
 
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert (result.outcome, result.failure.error) == ("error", "ResultRefused")
         assert "result.items[0]" in result.failure.message
 
@@ -114,7 +114,7 @@ async def test_whatever_a_tool_says_when_it_fails_can_be_recorded(store: Store, 
         run = await stage.say()
 
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert result.outcome == "error"
         assert 0 < len(result.failure.message.encode()) <= 4096
 
@@ -135,7 +135,7 @@ async def test_a_tool_that_is_cancelled_from_inside_has_failed(store: Store, tmp
         run = await stage.say()
 
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert (result.outcome, result.failure.error) == ("error", "CancelledError")
 
 
@@ -179,7 +179,7 @@ async def test_a_loop_is_stopped_by_its_budget(
         assert (ended.status, ended.reason) == (status, reason)
         assert ended.failure is not None
         assert ended.failure.error == "BudgetExceeded"
-        steps = len(await stage.told(run, ModelReplied)) + len(await stage.told(run, ToolReturned))
+        steps = len(await stage.entries_of(run, ModelReplied)) + len(await stage.entries_of(run, ToolReturned))
         assert steps >= step_count
         assert (await stage.state(run)).open_calls == []
         again = await stage.play_out(await stage.say("again", thread_id=run.thread_id))
@@ -226,5 +226,5 @@ async def test_a_run_is_stopped_in_the_middle_of_a_step_when_its_time_is_up(stor
 
         assert (ended.status, ended.reason) == (RunStatus.TIMEOUT, "wall_time")
         assert cancelled.is_set()
-        assert [each.outcome for each in await stage.told(run, ToolReturned)] == ["cancelled"]
+        assert [each.outcome for each in await stage.entries_of(run, ToolReturned)] == ["cancelled"]
         assert (await stage.state(run)).open_calls == []

@@ -15,7 +15,6 @@ from threadmark.compaction import CompactionService, CompactionStatus, Policy, m
 from threadmark.state import open_engine
 from threadmark.state.tasks.task_claims import HeldTask
 from threadmark.state.tasks.tasks import Task, list_tasks
-from threadmark.workers.agents.agent import Registry
 from threadmark.workers.agents.compaction_policy import CompactionPolicy
 from threadmark.workers.agents.tools import NonRetryable
 from threadmark.workers.tasks.compaction_triggers import COMPACT_IF_DUE, compact_if_due
@@ -35,14 +34,14 @@ async def stage(store: Store, url: str, tmp_path: Path) -> AsyncIterator[Stage]:
         named = CompactionPolicy(request_tokens_max=600, turns=2, policy="tight")
         opened.agent = replace(opened.agent, compaction=named)
         compaction = CompactionService(store.database, now=opened.clock.now)
-        opened.services = replace(opened.services, compaction=compaction, registry=Registry([opened.agent]))
+        opened.parts = replace(opened.parts, compactor=opened.compactor(compaction))
         yield opened
 
 
 def service(stage: Stage) -> CompactionService:
     """What the desk has."""
-    assert stage.services.compaction is not None
-    return stage.services.compaction
+    assert stage.parts.compactor is not None
+    return stage.parts.compactor.service
 
 
 async def talk(stage: Stage, count: int) -> None:
@@ -83,8 +82,16 @@ async def test_a_background_compaction_by_a_name_of_nothing_fails(stage: Stage) 
     tasks: list[Task] = await stage.store.read(partial(list_tasks, tenant_id=TENANT, kind=COMPACT_IF_DUE, count_max=9))
     held = HeldTask(number=tasks[0].number, task_id=tasks[0].task_id, fence=1)
 
+    assert stage.parts.compactor is not None
     with pytest.raises(NonRetryable, match="'tight'"):
-        await compact_if_due(stage.services, tasks[0], TaskContext(stage.store.database, held))
+        await compact_if_due(
+            tasks[0],
+            TaskContext(stage.store.database, held),
+            database=stage.store.database,
+            registry=stage.registry,
+            compactor=stage.parts.compactor,
+            on_ordered=stage.parts.task_signal.set,
+        )
 
 
 def test_a_name_that_no_policy_can_have_is_refused_with_the_agent() -> None:

@@ -15,7 +15,7 @@ from tests.integration.state.mortality import Death, Fate, mortal
 from tests.integration.state.remembering import Counted, remembering
 from tests.integration.state.stage import Stage
 from tests.support.factories import TENANT, Reply
-from tests.support.hostile_notes import INJECTIONS
+from tests.support.memory_injections import INJECTIONS
 from threadmark.memory import NOTICE, Draft, Origin, Question, Scope, Trust, Unavailable
 from threadmark.state import ModelReplied, Recalled, RunSettled, RunStatus, kind_of
 from threadmark.workers.agents.memory_policy import MemoryPolicy
@@ -32,7 +32,7 @@ async def look() -> str:
 
 
 async def hold(stage: Stage, counted: Counted, *texts: str, scope: Scope = HOME, **fields: Any) -> list[str]:
-    """Have memory hold texts; their ids."""
+    """Store texts in memory; their ids."""
     at: datetime = stage.clock.now() - timedelta(days=1)
     drafts = [
         Draft(
@@ -54,9 +54,14 @@ async def test_what_memory_knows_reaches_the_model_and_the_journal(store: Store,
 
         kinds = [kind_of(each.entry) for each in await stage.entries(run)]
         assert kinds == ["run_started", "turn_started", "recalled", "model_replied", "run_settled"]
-        (told,) = await stage.told(run, Recalled)
-        (answer,) = told.answers
-        assert (told.status, told.step_key, answer["memory_id"], answer["text"]) == ("ok", "recall-1", memory_id, DOG)
+        (recalled,) = await stage.entries_of(run, Recalled)
+        (answer,) = recalled.answers
+        assert (recalled.status, recalled.step_key, answer["memory_id"], answer["text"]) == (
+            "ok",
+            "recall-1",
+            memory_id,
+            DOG,
+        )
         assert answer["because"]
         assert answer["provenance"][0] | {"thread_ref": "earlier", "seq": 3} == answer["provenance"][0]
         (request,) = stage.model.requests
@@ -86,7 +91,7 @@ def a_folder(parent: Path, name: str) -> Path:
 
 
 async def dying_at(store: Store, folder: Path, at: int) -> bool:
-    """Play a run whose worker dies at a point of it, and another goes on; whether there is such a point."""
+    """Play a run whose worker dies at point `at` and that another one finishes; whether the run ended before that."""
     replies = [Reply("", [("look", {})]), Reply("Done.")]
     async with remembering(store, folder, replies, [look]) as (stage, counted):
         await hold(stage, counted, DOG)
@@ -95,12 +100,12 @@ async def dying_at(store: Store, folder: Path, at: int) -> bool:
         with contextlib.suppress(Death):
             await dying.play()
         was_alive, fate.at, fate.is_dead = not fate.is_dead, None, False
-        asked, was_recorded = len(counted.asked), bool(await stage.told(run, Recalled))
+        asked, was_recorded = len(counted.asked), bool(await stage.entries_of(run, Recalled))
         ended = await dying.play_out(run)
 
         assert ended.status is RunStatus.SUCCESS
         assert len(counted.asked) == (asked if was_recorded else asked + 1)
-        assert len(await stage.told(run, Recalled)) == 1
+        assert len(await stage.entries_of(run, Recalled)) == 1
         return was_alive
 
 
@@ -123,8 +128,8 @@ async def test_a_memory_that_is_down_is_journaled_and_the_run_goes_on(store: Sto
         counted.memory.recall = down  # type: ignore[method-assign, assignment]
         run = await stage.play_out(await stage.say("hello"))
 
-        (told,) = await stage.told(run, Recalled)
-        assert (told.status, told.failure.error, told.block) == ("unavailable", "Unavailable", "")
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert (recalled.status, recalled.failure.error, recalled.block) == ("unavailable", "Unavailable", "")
         assert run.status is RunStatus.SUCCESS
         assert stage.model.requests[0].recalled == ""
 
@@ -139,19 +144,19 @@ async def test_a_memory_that_is_slow_is_waited_for_no_longer_than_the_policy_say
         counted.memory.recall = never  # type: ignore[method-assign, assignment]
         run = await stage.play_out(await stage.say("hello"))
 
-        (told,) = await stage.told(run, Recalled)
-        assert (told.status, told.failure.error) == ("unavailable", "TimedOut")
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert (recalled.status, recalled.failure.error) == ("unavailable", "TimedOut")
         assert run.status is RunStatus.SUCCESS
 
 
 async def test_a_server_without_a_memory_runs_its_agents_all_the_same(store: Store, tmp_path: Path) -> None:
     """What is absent is unavailable."""
     async with remembering(store, tmp_path, [Reply("Hello.")]) as (stage, _):
-        stage.services = replace(stage.services, recollection=None)
+        stage.parts = replace(stage.parts, recollection=None)
         run = await stage.play_out(await stage.say("hello"))
 
-        (told,) = await stage.told(run, Recalled)
-        assert told.failure.message == "this server has no memory"
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert recalled.failure.message == "this server has no memory"
         assert run.status is RunStatus.SUCCESS
 
 
@@ -170,8 +175,8 @@ async def test_a_stop_does_not_wait_for_memory(store: Store, tmp_path: Path) -> 
         await turn.take()
 
         assert (await store.run(run)).status is RunStatus.INTERRUPTED
-        assert [await stage.told(run, kind) for kind in (Recalled, ModelReplied)] == [[], []]
-        assert len(await stage.told(run, RunSettled)) == 1
+        assert [await stage.entries_of(run, kind) for kind in (Recalled, ModelReplied)] == [[], []]
+        assert len(await stage.entries_of(run, RunSettled)) == 1
 
 
 async def test_a_run_whose_time_is_up_is_not_recalled_for(store: Store, tmp_path: Path) -> None:
@@ -188,7 +193,7 @@ async def test_a_run_whose_time_is_up_is_not_recalled_for(store: Store, tmp_path
         await (await stage.turn()).take()
 
         assert (await store.run(run)).status is RunStatus.TIMEOUT
-        assert await stage.told(run, ModelReplied) == []
+        assert await stage.entries_of(run, ModelReplied) == []
 
 
 @pytest.mark.parametrize(("metadata"), [{}, {"user": 7}, {"user": ""}, {"user": "\x00"}], ids=str)
@@ -202,8 +207,8 @@ async def test_a_thread_that_names_no_user_has_no_memory_and_not_everybodys(
         thread = await store.thread(**metadata)
         run = await stage.play_out(await stage.say("the dog", thread_id=thread.thread_id))
 
-        (told,) = await stage.told(run, Recalled)
-        assert (told.status, told.failure.error, told.answers) == ("unavailable", "NoScope", ())
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert (recalled.status, recalled.failure.error, recalled.answers) == ("unavailable", "NoScope", ())
         assert counted.asked == []
 
 
@@ -217,8 +222,8 @@ async def test_one_users_memory_is_not_anothers_nor_another_tenants(store: Store
         thread = await store.thread(user="acme", tenant_id_="other")
         run = await stage.play_out(await stage.say("the dog", thread_id=thread.thread_id))
 
-        (told,) = await stage.told(run, Recalled)
-        assert [each["text"] for each in told.answers] == [f"The dog of acme at {TENANT} is called Rex."]
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert [each["text"] for each in recalled.answers] == [f"The dog of acme at {TENANT} is called Rex."]
 
 
 async def test_no_memory_changes_the_system_text(store: Store, tmp_path: Path) -> None:
@@ -251,7 +256,7 @@ async def test_a_blank_message_asks_memory_nothing(store: Store, tmp_path: Path)
         await hold(stage, counted, DOG)
         run = await stage.play_out(await stage.say("  \n"))
 
-        assert await stage.told(run, Recalled) == []
+        assert await stage.entries_of(run, Recalled) == []
         assert counted.asked == []
 
 
@@ -261,8 +266,8 @@ async def test_a_message_of_signs_that_nobody_sees_gets_no_answers(store: Store,
         await hold(stage, counted, DOG)
         run = await stage.play_out(await stage.say("\u200b"))
 
-        (told,) = await stage.told(run, Recalled)
-        assert (told.status, told.answers) == ("unavailable", ())
+        (recalled,) = await stage.entries_of(run, Recalled)
+        assert (recalled.status, recalled.answers) == ("unavailable", ())
         assert run.status is RunStatus.SUCCESS
 
 
@@ -271,5 +276,5 @@ async def test_an_agent_that_is_not_to_recall_does_not(store: Store, tmp_path: P
     async with remembering(store, tmp_path, [Reply("Hello.")], policy=MemoryPolicy(recall=False)) as (stage, counted):
         run = await stage.play_out(await stage.say("the dog"))
 
-        assert await stage.told(run, Recalled) == []
+        assert await stage.entries_of(run, Recalled) == []
         assert counted.asked == []

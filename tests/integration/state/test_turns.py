@@ -23,7 +23,8 @@ from threadmark.state import (
     TurnStarted,
     kind_of,
 )
-from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, NonRetryable, RetryPolicy, Tool, tool
 from threadmark.workers.models.errors import ModelRefused, ModelUnavailable
 
 DONE = Reply("All done.")
@@ -85,7 +86,7 @@ async def test_a_sequential_step_costs_one_commit_and_a_new_thread_no_read(store
         await turn.take()
 
         commits, reads = store.database.commit_count - commits, store.database.read_count - reads
-        steps = len(await stage.told(run, ModelReplied)) + len(await stage.told(run, ToolReturned))
+        steps = len(await stage.entries_of(run, ModelReplied)) + len(await stage.entries_of(run, ToolReturned))
         assert (steps, commits, reads) == (21, 22, 0)
         assert (await store.run(run)).status is RunStatus.SUCCESS
 
@@ -96,7 +97,7 @@ async def test_parallel_calls_are_journaled_each_as_it_ends(store: Store, tmp_pa
         run = await stage.say()
 
         async def is_journaled() -> bool:
-            return len(await stage.told(run, ToolReturned)) == 1
+            return len(await stage.entries_of(run, ToolReturned)) == 1
 
         @tool(effect=Effect.PURE)
         async def act(amount: int) -> str:
@@ -107,7 +108,7 @@ async def test_parallel_calls_are_journaled_each_as_it_ends(store: Store, tmp_pa
 
         await stage.play(act)
 
-        assert [each.value for each in await stage.told(run, ToolReturned)] == ["result 1", "result 0"]
+        assert [each.value for each in await stage.entries_of(run, ToolReturned)] == ["result 1", "result 0"]
         assert [message.content for message in (await stage.messages(run))[2:4]] == ["result 0", "result 1"]
 
 
@@ -119,7 +120,7 @@ async def test_a_keyed_tool_is_attempted_again_with_the_same_key(store: Store, t
         run = await stage.say()
         dues = []
         for _ in range(2):
-            began_us = stage.services.now_us()
+            began_us = stage.parts.now_us()
             await stage.play()
             parked = await store.run(run)
             assert (parked.status, parked.parked) == (RunStatus.PENDING, ParkReason.BACKOFF)
@@ -130,9 +131,11 @@ async def test_a_keyed_tool_is_attempted_again_with_the_same_key(store: Store, t
         assert dues == [1_000_000, 2_000_000]
         assert [context.attempt for context in seen] == [1, 2, 3]
         assert len({context.idempotency_key for context in seen}) == 1
-        assert len(await stage.told(run, StepIntended)) == 1
-        assert [each.failure for each in await stage.told(run, StepFailed)] == [Failure("OSError", "no route")] * 2
-        assert [each.attempt for each in await stage.told(run, ToolReturned)] == [3]
+        assert len(await stage.entries_of(run, StepIntended)) == 1
+        assert [each.failure for each in await stage.entries_of(run, StepFailed)] == [
+            Failure("OSError", "no route")
+        ] * 2
+        assert [each.attempt for each in await stage.entries_of(run, ToolReturned)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +146,7 @@ async def test_a_keyed_tool_is_attempted_again_with_the_same_key(store: Store, t
         (OSError("no route"), RetryPolicy(attempt_max=3), 3),
     ],
 )
-async def test_a_tool_that_fails_for_good_is_told_to_the_model(
+async def test_the_model_learns_that_a_tool_failed_for_good(
     store: Store, tmp_path: Path, outcome: Exception, policy: RetryPolicy, attempts: int
 ) -> None:
     """The call gets an error result, and the run goes on: the model decides what comes next."""
@@ -154,7 +157,7 @@ async def test_a_tool_that_fails_for_good_is_told_to_the_model(
 
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
 
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert (len(seen), result.outcome, result.attempt) == (attempts, "error", attempts)
         assert (await stage.messages(run))[2].content == str(outcome)
 
@@ -179,9 +182,9 @@ async def test_a_tool_that_does_not_come_back_in_time_is_cancelled_and_attempted
         await stage.play_out(run)
 
         assert cleaned_up == [0, 0]
-        (failed,) = await stage.told(run, StepFailed)
+        (failed,) = await stage.entries_of(run, StepFailed)
         assert failed.failure.error == "ToolTimedOut"
-        (result,) = await stage.told(run, ToolReturned)
+        (result,) = await stage.entries_of(run, ToolReturned)
         assert result.outcome == "error"
         assert "did not return within 0.01 s" in result.failure.message
 
@@ -193,7 +196,7 @@ async def test_a_model_that_is_away_is_asked_again_when_it_said(store: Store, tm
         run = await stage.say()
         dues = []
         for _ in range(2):
-            began_us = stage.services.now_us()
+            began_us = stage.parts.now_us()
             await stage.play()
             dues.append((await store.run(run)).due_at_us - began_us)
             stage.clock.pass_s(dues[-1] / 1_000_000)
@@ -202,7 +205,7 @@ async def test_a_model_that_is_away_is_asked_again_when_it_said(store: Store, tm
         assert dues == [500_000, 20_000_000]
         assert (await store.run(run)).status is RunStatus.SUCCESS
         assert len({request.idempotency_key for request in stage.model.requests}) == 1
-        assert [each.attempt for each in await stage.told(run, ModelReplied)] == [3]
+        assert [each.attempt for each in await stage.entries_of(run, ModelReplied)] == [3]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,7 @@ async def test_a_model_that_is_away_is_asked_again_when_it_said(store: Store, tm
 async def test_a_model_that_gives_no_reply_ends_the_run_and_the_thread_goes_on(
     store: Store, tmp_path: Path, faults: list[Exception], call_count: int
 ) -> None:
-    """The failure is told; the next run asks anew."""
+    """The failure is reported; the next run asks again."""
     async with open_stage(store, tmp_path, [DONE], model_attempt_max=3) as stage:
         stage.model.faults = list(faults)
         run = await stage.say()

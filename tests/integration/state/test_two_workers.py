@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,9 @@ from tests.conformance.store import Store
 from tests.integration.state.stage import Stage, open_stage
 from tests.support.factories import Reply
 from tests.support.waiting import wait_until
-from threadmark.compaction import CompactionService, migrate
 from threadmark.state import FileLocks, Folded, Run, RunStatus, Thread, open_engine
-from threadmark.workers.agents.tools import Effect, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, tool
 from threadmark.workers.fleet import housekeeping
 from threadmark.workers.fleet.lease import Lease
 from threadmark.workers.fleet.worker import Pace, Worker
@@ -27,12 +26,14 @@ RUN_COUNT = 40
 
 
 @asynccontextmanager
-async def working(stage: Stage, name: str, **pace: float) -> AsyncIterator[Worker]:
+async def working(
+    stage: Stage, name: str, tidy: Callable[[], Awaitable[None]] | None = None, **pace: float
+) -> AsyncIterator[Worker]:
     """A worker at this stage, which looks for work without being asked."""
     engine = open_engine(stage.store.url, write=True, synchronous="NORMAL")
-    lease = Lease(engine, FileLocks(stage.services.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
+    lease = Lease(engine, FileLocks(stage.parts.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
     options = {"sweep_s": 0.02, "probe_s": 0.02, "grace_s": 5.0} | pace
-    worker = Worker(stage.services, lease, name, Pace(**options))  # type: ignore[arg-type]
+    worker = Worker(stage.parts, stage.registry, lease, name, Pace(**options), tidy=tidy)  # type: ignore[arg-type]
     await worker.start()
     try:
         yield worker
@@ -51,7 +52,7 @@ def settled(store: Store, *runs: Run) -> Callable[[], object]:
 
 
 async def test_two_workers_on_one_database_take_no_run_twice(store: Store, tmp_path: Path) -> None:
-    """Each run has one turn, each effect happens once, whoever was faster."""
+    """Each run has one turn, each effect happens once, whichever worker was faster."""
     done: Counter[str] = Counter()
 
     @tool(effect=Effect.ONCE)
@@ -62,8 +63,8 @@ async def test_two_workers_on_one_database_take_no_run_twice(store: Store, tmp_p
 
     other = Store.open(store.url)
     async with open_stage(store, tmp_path, CALLING, [act]) as stage:
-        services = replace(stage.services, database=other.database, journal=other.journal)
-        there = replace(stage, store=other, services=services)
+        parts = replace(stage.parts, database=other.database, journal=other.journal)
+        there = replace(stage, store=other, parts=parts)
         async with working(stage, "worker-1"), working(there, "worker-2"):
             runs = [await stage.say(f"run {number}") for number in range(RUN_COUNT)]
             await wait_until(settled(store, *runs), description="all runs to succeed", timeout_s=30)
@@ -82,14 +83,14 @@ async def test_a_turn_that_broke_off_is_taken_up_again_by_a_worker_that_lives(
     accidents = [accident]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:
-        fold = stage.services.journal.fold
+        fold = stage.parts.journal.fold
 
         async def breaking(thread: Thread) -> Folded:
             if accidents:
                 raise accidents.pop()
             return await fold(thread)
 
-        stage.services.journal.fold = breaking  # type: ignore[method-assign]
+        stage.parts.journal.fold = breaking  # type: ignore[method-assign]
         async with working(stage, "worker-1"):
             run = await stage.say()
             await wait_until(settled(store, run), description="the run to succeed")
@@ -103,23 +104,15 @@ async def test_housekeeping_that_takes_its_time_holds_up_no_claim(
     """On a busy machine it takes seconds: what a dead worker held would wait for as long."""
     begun = asyncio.Event()
 
-    async def forever(*_: object) -> int:
+    async def forever() -> None:
         begun.set()
         await asyncio.Event().wait()
-        return 0
 
     monkeypatch.setattr(housekeeping, "FIRST_S", 0.0)
-    engine = open_engine(store.url, write=True)
-    migrate(engine)
-    engine.dispose()
-    async with open_stage(store, tmp_path, [DONE]) as stage:
-        compaction = CompactionService(store.database, now=stage.clock.now, count=len)
-        monkeypatch.setattr(compaction, "hash_words", forever)
-        services = replace(stage.services, compaction=compaction, ledger_words_kept=timedelta(days=1))
-        async with working(replace(stage, services=services), "worker-1"):
-            await asyncio.wait_for(begun.wait(), 30)
-            run = await stage.say()
-            await wait_until(settled(store, run), description="the run to succeed", timeout_s=30)
+    async with open_stage(store, tmp_path, [DONE]) as stage, working(stage, "worker-1", tidy=forever):
+        await asyncio.wait_for(begun.wait(), 30)
+        run = await stage.say()
+        await wait_until(settled(store, run), description="the run to succeed", timeout_s=30)
 
 
 async def test_a_worker_that_stops_lets_go_of_what_it_could_not_finish(store: Store, tmp_path: Path) -> None:

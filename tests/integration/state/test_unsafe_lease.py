@@ -49,14 +49,14 @@ async def test_a_step_does_not_start_under_a_lease_that_is_not_safe(
 
     async with open_stage(store, tmp_path, CALLING, [act]) as stage:
         run, asked_count = await stage.say(), len(answers)
-        unsafe = Turn(stage.services, await stage.claim(), stage.agent, is_safe=lambda: bool(answers) and answers.pop())
+        unsafe = Turn(stage.parts, await stage.claim(), stage.agent, is_safe=lambda: bool(answers) and answers.pop())
         await unsafe.take()
 
         assert (len(stage.model.requests), calls) == (asked_count, [])
         seen = await store.run(run)
         assert (seen.status, seen.parked) == (RunStatus.PENDING, None)
         assert (await store.thread(run.thread_id)).owner is None
-        assert await stage.told(run, StepIntended) == []
+        assert await stage.entries_of(run, StepIntended) == []
         assert (await stage.play_out(run)).status is RunStatus.SUCCESS
         assert (len(stage.model.requests), calls) == (2, ["act"])
 
@@ -83,9 +83,9 @@ async def test_a_worker_that_could_not_renew_starts_nothing_until_it_has(store: 
 
     async with open_stage(store, tmp_path, CALLING, [act]) as stage:
         engine = open_engine(store.url, write=True, synchronous="NORMAL")
-        locks = Cut(stage.services.data_dir / "workers")
+        locks = Cut(stage.parts.data_dir / "workers")
         lease = Lease(engine, locks, "worker-1", ttl_s=0.5, heartbeat_s=0.1)
-        worker = Worker(stage.services, lease, "worker-1", Pace(sweep_s=0.02, probe_s=0.02))
+        worker = Worker(stage.parts, stage.registry, lease, "worker-1", Pace(sweep_s=0.02, probe_s=0.02))
         await worker.start()
         run = await stage.say()
         await asyncio.wait_for(reached.wait(), 10)
@@ -115,7 +115,7 @@ async def test_a_run_whose_turns_break_off_is_not_tried_for_ever(
     defects = [RuntimeError(f"defect {number}") for number in range(100)]
 
     async with open_stage(store, tmp_path, [DONE]) as stage:
-        fold = stage.services.journal.fold
+        fold = stage.parts.journal.fold
 
         async def breaking(thread: Thread) -> Folded:
             if defects and broken == "beginning":
@@ -125,7 +125,7 @@ async def test_a_run_whose_turns_break_off_is_not_tried_for_ever(
         async def no_reply(*_: object) -> object:
             raise defects.pop()
 
-        stage.services.journal.fold = breaking  # type: ignore[method-assign]
+        stage.parts.journal.fold = breaking  # type: ignore[method-assign]
         if broken == "step":
             stage.model.reply = no_reply  # type: ignore[method-assign, assignment]
         async with working(stage, "worker-1"):
@@ -142,8 +142,8 @@ async def test_a_run_whose_turns_break_off_is_not_tried_for_ever(
             assert seen.attempts == BREAK_COUNT_MAX
             if broken == "step":
                 assert (seen.status, seen.reason) == (RunStatus.ERROR, "quarantined")
-                assert len(await stage.told(run, RunSettled)) == 1
-                assert len(await stage.told(run, TurnStarted)) >= 1
+                assert len(await stage.entries_of(run, RunSettled)) == 1
+                assert len(await stage.entries_of(run, TurnStarted)) >= 1
                 return
             assert seen.status is RunStatus.PENDING
             defects.clear()

@@ -22,7 +22,7 @@ from threadmark.workers.fleet.lease import Lease
 
 TTL_S = 1.0
 LEASE = select((tables.worker.c.lease_until - database_now_us()) / 1_000_000)
-FREEZING = "tests.support.freezing"
+FREEZING = "tests.support.lease_holder"
 
 
 def left_s(connection: Connection, worker_id: str) -> float:

@@ -1,4 +1,4 @@
-"""The outside world of the machine's runs, and a model that does what it is told, letter by letter."""
+"""The outside world of the machine's runs, and a model that follows the script in its messages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.support.factories import USAGE, ScriptedModel
 from threadmark.state import ToolCall
-from threadmark.workers.agents.tools import Effect, Tool, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, Tool, tool
 from threadmark.workers.models import ModelReply, ModelRequest, to_openai
 
 __all__ = ["LETTERS", "Obedient", "World"]

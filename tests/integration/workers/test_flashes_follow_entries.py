@@ -1,18 +1,16 @@
 """What streams is never ahead of the journal: a flash waits until the entry that it follows is on disk."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conformance.store import ROUTES, WORKER, Store
-from tests.support.factories import TENANT, ScriptedModel
-from threadmark.state import LeaseLost, TurnStarted, migrate, open_engine
-from threadmark.workers.agents.agent import ChatAgent, Registry
-from threadmark.workers.fleet.local_feed import LocalFeed
-from threadmark.workers.fleet.services import Services
+from tests.conformance.store import WORKER, Store
+from tests.support.factories import TENANT
+from threadmark.state import JournalWriter, LeaseLost, TurnStarted, migrate, open_engine
+from threadmark.workers.feeds.local_feed import LocalFeed
 from threadmark.workers.turn.turn_journal import TurnJournal
 
 
@@ -27,22 +25,21 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     await store.database.close()
 
 
-async def a_turn(store: Store, folder: Path, feed: LocalFeed) -> TurnJournal:
+async def a_turn(store: Store, feed: LocalFeed) -> TurnJournal:
     """One side of a journal that a worker holds."""
     await store.register()
     run = await store.accept("hello")
     (claim,) = await store.claim()
     assert claim.run.run_id == run.run_id
-    services = Services(
-        database=store.database,
-        journal=store.journal,
-        registry=Registry([ChatAgent(name=ROUTES[0])]),
-        model=ScriptedModel(()),
+    return TurnJournal(
+        claim,
+        await store.journal.fold(claim.thread),
+        JournalWriter(store.database, claim.thread, run=claim.run.number, now_us=store.now_us),
         feed=feed,
-        data_dir=folder,
-        now=lambda: datetime.now(UTC),
+        fold_cache=store.journal.fold_cache,
+        task_signal=asyncio.Event(),
+        tracer=None,
     )
-    return TurnJournal(services, claim, await store.journal.fold(claim.thread))
 
 
 def shown(feed: LocalFeed, journal: TurnJournal, after_seq: int) -> list[Any]:
@@ -51,10 +48,10 @@ def shown(feed: LocalFeed, journal: TurnJournal, after_seq: int) -> list[Any]:
     return [] if known is None else [flash.data for flash in known.after(after_seq, 0)]
 
 
-async def test_a_flash_waits_for_the_entry_before_it(store: Store, tmp_path: Path) -> None:
+async def test_a_flash_waits_for_the_entry_before_it(store: Store) -> None:
     """Before the commit nobody sees it, after it everybody does, in order."""
     feed = LocalFeed()
-    journal = await a_turn(store, tmp_path, feed)
+    journal = await a_turn(store, feed)
     journal.stage(TurnStarted(worker_id=WORKER, attempt=1))
     journal.emit("first")
     journal.delta("second", "msg-1")
@@ -67,10 +64,10 @@ async def test_a_flash_waits_for_the_entry_before_it(store: Store, tmp_path: Pat
     assert shown(feed, journal, 1) == ["first", "second", "third"]
 
 
-async def test_whoever_was_overtaken_shows_nothing_more(store: Store, tmp_path: Path) -> None:
+async def test_an_overtaken_turn_shows_nothing_more(store: Store) -> None:
     """Its entry never came to be: a flash after it would stand in a gap of its successor's."""
     feed = LocalFeed()
-    journal = await a_turn(store, tmp_path, feed)
+    journal = await a_turn(store, feed)
     journal.stage(TurnStarted(worker_id=WORKER, attempt=1))
     journal.emit("from the grave")
     await store.bury_all()

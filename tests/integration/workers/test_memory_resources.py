@@ -52,21 +52,21 @@ async def tell(recollection: Recollection, text: str) -> None:
     await recollection.remember([draft], scope=SCOPE, now=NOW)
 
 
-async def told(recollection: Recollection, text: str) -> tuple[list[str], bool]:
-    """What a question brings, and whether the index answered."""
+async def recall(recollection: Recollection, text: str) -> tuple[list[str], bool]:
+    """The texts that a question finds, and whether the index answered."""
     answers = await recollection.recall(Question(text=text, scope=SCOPE, asked_at=NOW))
     return [each.assertion.text for each in answers.answers], answers.index_answered
 
 
 @pytest.mark.parametrize("index", ["embedded", "memory"])
-async def test_what_was_told_before_a_restart_is_recalled_after_it(tmp_path: Path, index: str) -> None:
+async def test_what_was_remembered_before_a_restart_is_recalled_after_it(tmp_path: Path, index: str) -> None:
     """The embedded index is loaded, the one in memory is built anew from the database."""
     settings = settings_of(tmp_path, THREADMARK_MEMORY_INDEX=index)
     async with opened(settings) as side:
         await tell(side.recollection, "Ada drinks green tea")
 
     async with opened(settings) as side:
-        assert await told(side.recollection, "What tea does Ada drink?") == (["Ada drinks green tea"], True)
+        assert await recall(side.recollection, "What tea does Ada drink?") == (["Ada drinks green tea"], True)
 
 
 @pytest.mark.parametrize("index", ["embedded", "memory"])
@@ -80,12 +80,12 @@ async def test_one_process_owns_the_index_and_the_next_takes_over(tmp_path: Path
         other = await stack.enter_async_context(open_memory(settings, now))
         await tell(other.recollection, "Ada drinks green tea")
         assert not other.is_indexing
-        assert await told(other.recollection, "tea") == (["Ada drinks green tea"], False)
+        assert await recall(other.recollection, "tea") == (["Ada drinks green tea"], False)
         await wait_until(lambda: _indexed(owner), description="the owner indexes what others wrote")
         await leaving.aclose()
 
         await wait_until(lambda: other.is_indexing, description="the other process owns the index")
-        assert await told(other.recollection, "tea") == (["Ada drinks green tea"], True)
+        assert await recall(other.recollection, "tea") == (["Ada drinks green tea"], True)
 
 
 async def _indexed(side: MemorySide) -> bool:
@@ -109,7 +109,7 @@ async def test_an_erasure_by_a_process_without_the_index_is_finished_by_its_owne
 
 
 async def test_processes_on_other_machines_share_a_database_and_not_an_index(tmp_path: Path, postgres_url: str) -> None:
-    """One session of the database owns the index; whoever owns it next has it agree with the database first."""
+    """One session of the database owns the index; the next owner makes it agree with the database first."""
     first = settings_of(tmp_path / "first", THREADMARK_MEMORY_DATABASE_URL=postgres_url)
     second = settings_of(tmp_path / "second", THREADMARK_MEMORY_DATABASE_URL=postgres_url)
     async with AsyncExitStack() as stack:
@@ -125,24 +125,23 @@ async def test_processes_on_other_machines_share_a_database_and_not_an_index(tmp
         await wait_until(lambda: other.is_indexing, description="the other machine owns the index")
         await other.recollection.index_pending()
         assert (await other.recollection.verify()).agrees
-        assert await told(other.recollection, "tea") == (["Ada drinks green tea"], True)
+        assert await recall(other.recollection, "tea") == (["Ada drinks green tea"], True)
 
 
 async def test_a_process_serves_without_memory_and_gets_it_when_the_schema_comes(tmp_path: Path) -> None:
-    """Nothing waits: what asks before is told that memory is unavailable, what asks after is answered."""
+    """Nothing waits: questions before are refused as memory is unavailable, questions after are answered."""
     settings = settings_of(tmp_path)
     migrate_for_start(settings)
     migrate(settings.memory_database_url, "base")
     async with open_resources(settings, with_worker=False, now=now) as resources:
         with pytest.raises(Unavailable):
             await tell(resources.recollection, "too early")
-        assert resources.services.recollection is resources.recollection
 
         migrate(settings.memory_database_url)
 
         await wait_until(lambda: resources.memory.is_indexing, description="memory is up")
         await tell(resources.recollection, "Ada drinks green tea")
-        assert (await told(resources.recollection, "tea"))[0] == ["Ada drinks green tea"]
+        assert (await recall(resources.recollection, "tea"))[0] == ["Ada drinks green tea"]
 
 
 async def test_a_memory_that_cannot_be_opened_stops_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -165,7 +164,7 @@ async def test_a_lock_that_cannot_be_made_costs_the_index_alone(tmp_path: Path) 
     async with opened(settings) as side:
         await tell(side.recollection, "Ada drinks green tea")
 
-        assert await told(side.recollection, "tea") == (["Ada drinks green tea"], False)
+        assert await recall(side.recollection, "tea") == (["Ada drinks green tea"], False)
 
 
 async def test_nothing_is_loaded_before_it_is_used(tmp_path: Path) -> None:
@@ -176,7 +175,7 @@ async def test_nothing_is_loaded_before_it_is_used(tmp_path: Path) -> None:
     migrate_all(settings)
     recollection, _ = new_recollection(settings, now)
     await tell(recollection, "Ada drinks green tea")
-    assert (await told(recollection, "tea"))[0] == ["Ada drinks green tea"]
+    assert (await recall(recollection, "tea"))[0] == ["Ada drinks green tea"]
     await recollection.close()
 
 

@@ -15,7 +15,8 @@ from threadmark.state import (
     get_run,
 )
 from threadmark.workers.agents.agent import ChatAgent, Registry
-from threadmark.workers.agents.tools import Effect, RetryAfter, RetryPolicy, ToolContext, tool
+from threadmark.workers.agents.tool_context import ToolContext
+from threadmark.workers.agents.tools import Effect, RetryAfter, RetryPolicy, tool
 from threadmark.workers.migration import migrate_state
 from threadmark.workers.settings.settings import Settings
 from threadmark.workers.wiring import open_resources

@@ -14,25 +14,43 @@ from tests.integration.state.stage import Stage, open_stage
 from tests.support.factories import TENANT
 from tests.support.waiting import wait_until
 from threadmark.state import FileLocks, migrate, open_engine
+from threadmark.state.runs.claim_statements import SUSPECT_DEATH_COUNT
+from threadmark.state.tasks.task_claims import HeldTask, claim_tasks, report_task
 from threadmark.state.tasks.tasks import NewTask, Task, TaskStatus, add_task, cancel_task, get_task, list_tasks
 from threadmark.workers.agents.tools import NonRetryable, RetryAfter
 from threadmark.workers.fleet.lease import Lease
+from threadmark.workers.fleet.task_runner import TaskRunner
 from threadmark.workers.fleet.worker import Pace, Worker
+from threadmark.workers.supervisor import Supervisor
 from threadmark.workers.tasks.task_context import Handler, TaskContext
-from threadmark.workers.tasks.task_runner import TaskRunner
 
 NEVER_S = 3_600.0
 
 
 @asynccontextmanager
 async def working(
-    stage: Stage, handlers: Mapping[str, Handler], name: str = "worker-1", *, sweep_s: float = 0.02, count_max: int = 4
+    stage: Stage,
+    handlers: Mapping[str, Handler],
+    name: str = "worker-1",
+    *,
+    sweep_s: float = 0.02,
+    count_max: int = 4,
+    supervisor: Supervisor | None = None,
 ) -> AsyncIterator[Worker]:
     """A worker at this stage that can do these kinds of tasks."""
     engine = open_engine(stage.store.url, write=True, synchronous="NORMAL")
-    lease = Lease(engine, FileLocks(stage.services.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
-    task_runner = TaskRunner(stage.services, lease, name, handlers, sweep_s=sweep_s, count_max=count_max)
-    worker = Worker(stage.services, lease, name, Pace(sweep_s=sweep_s, probe_s=0.02), task_runner)
+    lease = Lease(engine, FileLocks(stage.parts.data_dir / "workers"), name, ttl_s=30.0, heartbeat_s=5.0)
+    task_runner = TaskRunner(
+        stage.parts.database,
+        lease,
+        name,
+        handlers,
+        sweep_s=sweep_s,
+        count_max=count_max,
+        supervisor=supervisor,
+        bell=stage.parts.task_signal,
+    )
+    worker = Worker(stage.parts, stage.registry, lease, name, Pace(sweep_s=sweep_s, probe_s=0.02), task_runner)
     await worker.start()
     try:
         yield worker
@@ -217,3 +235,60 @@ async def test_a_kind_that_nobody_can_do_waits(stage: Stage) -> None:
 
     async with working(stage, {"paint": mend}, "worker-2"):
         await becomes(stage, painted, TaskStatus.DONE)
+
+
+async def test_a_task_at_which_workers_died_is_alone_in_its_worker_until_it_has_progressed(stage: Stage) -> None:
+    """A death beside it would otherwise count against its neighbours too."""
+    at: list[str] = []
+    may_report, may_end = asyncio.Event(), asyncio.Event()
+
+    async def mend(task: Task, context: TaskContext) -> None:
+        at.append(task.key)
+        if task.key == "suspect":
+            await context.report("begun")  # as the attempts before it did
+            await may_report.wait()
+            await context.report("further")
+        await may_end.wait()
+
+    suspect = await added(stage, "suspect")
+    for number in range(SUSPECT_DEATH_COUNT + 1):
+        await stage.store.alive(f"dead-{number}")
+        (lost,) = await stage.store.write(partial(claim_tasks, worker_id=f"dead-{number}", kinds=["mend"], count_max=1))
+        lost_task = HeldTask(number=lost.number, task_id=lost.task_id, fence=lost.fence)
+        if number == 0:
+            await stage.store.write(partial(report_task, held=lost_task, progress="begun"))
+        await stage.store.bury_all()
+
+    supervisor = Supervisor()
+    async with working(stage, {"mend": mend}, supervisor=supervisor):
+        await wait_until(lambda: at == ["suspect"], description="the suspect to be at work")
+        beside = await added(stage, "beside")
+        (before,) = [each.round_count for each in supervisor.reports() if each.name == "task sweep"]
+        await wait_until(
+            lambda: any(each.round_count > before + 3 for each in supervisor.reports() if each.name == "task sweep"),
+            description="the worker to look for tasks again",
+        )
+        assert at == ["suspect"]
+        may_report.set()
+        await wait_until(lambda: at == ["suspect", "beside"], description="the neighbour to be at work")
+        may_end.set()
+        await becomes(stage, suspect, TaskStatus.DONE)
+        await becomes(stage, beside, TaskStatus.DONE)
+
+
+async def test_a_trial_ends_with_its_task(stage: Stage) -> None:
+    """Also where nothing was reported: the worker takes other tasks again."""
+
+    async def mend(_: Task, __: TaskContext) -> str:
+        return "mended"
+
+    suspect = await added(stage, "suspect")
+    for number in range(SUSPECT_DEATH_COUNT + 1):
+        await stage.store.alive(f"dead-{number}")
+        await stage.store.write(partial(claim_tasks, worker_id=f"dead-{number}", kinds=["mend"], count_max=1))
+        await stage.store.bury_all()
+    beside = await added(stage, "beside")
+
+    async with working(stage, {"mend": mend}):
+        await becomes(stage, suspect, TaskStatus.DONE)
+        await becomes(stage, beside, TaskStatus.DONE)

@@ -1,0 +1,1 @@
+"""What was merged while names were compared folded: a report of it, and the way to part it by hand."""
