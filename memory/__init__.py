@@ -36,12 +36,14 @@ if TYPE_CHECKING:
         UnknownQuarantine,
     )
     from threadmark.memory.exports.spooled_lines import SpooledLines
+    from threadmark.memory.extraction import Extraction, ExtractionFailed, Extractor, extract
     from threadmark.memory.imports.importer import Imported
     from threadmark.memory.index.claimed_index import ClaimedIndex
     from threadmark.memory.index.edge_index import EdgeIndex
     from threadmark.memory.index.index import Index
     from threadmark.memory.index.memory_index import MemoryIndex
     from threadmark.memory.index.rebuild import Agreement
+    from threadmark.memory.items.items import Item, Items
     from threadmark.memory.merged.merged_chains import Chain, merged_chains
     from threadmark.memory.merged.splitting import SplitName, split_chain
     from threadmark.memory.migrations import current_revision, head_revision, migrate, schema_gap
@@ -60,16 +62,14 @@ if TYPE_CHECKING:
     from threadmark.memory.model.change import Change
     from threadmark.memory.model.filters import Filter, parse_filter
     from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust, quote_hash
+    from threadmark.memory.model.question import Answer, Answers, Include, Question, Withheld
     from threadmark.memory.model.scope import Scope
     from threadmark.memory.recall.block import NOTICE, block
-    from threadmark.memory.recall.question import Answer, Answers, Include, Question, Withheld
     from threadmark.memory.recall.recall_log import Access
     from threadmark.memory.recall.recipe import CURRENT, Recipe
     from threadmark.memory.recollection import Recollection
     from threadmark.memory.store.database import Database
     from threadmark.memory.store.receipts import Receipt
-    from threadmark.memory.write.extraction import Extraction, ExtractionFailed, Extractor, extract
-    from threadmark.memory.write.items import Item, Items
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

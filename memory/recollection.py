@@ -24,12 +24,11 @@ from threadmark.memory.index.rebuild import Agreement, Rebuild
 from threadmark.memory.model.admission import Selector
 from threadmark.memory.model.assertion import Assertion, Draft, Verdict, Which
 from threadmark.memory.model.change import Change, by
-from threadmark.memory.model.declarations import Declarations
 from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.instants import FAR_US, to_us
 from threadmark.memory.model.provenance import Evidence
+from threadmark.memory.model.question import Answers, Question
 from threadmark.memory.model.scope import Scope
-from threadmark.memory.recall.question import Answers, Question
 from threadmark.memory.recall.recall_log import Access
 from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.recall.recipe import CURRENT, Recipe
@@ -39,6 +38,7 @@ from threadmark.memory.store import assertion_queries
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.receipts import Receipt, refuse_answered, write_once
 from threadmark.memory.write import approval, revisions
+from threadmark.memory.write.declarations import Declarations
 from threadmark.memory.write.new_assertions import remember
 from threadmark.memory.write.preparation import prepare_all
 from threadmark.memory.write.quarantine import hold_source

@@ -13,8 +13,8 @@ from threadmark.memory.model.values import canonical, load
 from threadmark.memory.store.import_tables import StagedKind, staged_line
 from threadmark.memory.store.statements import IS_HELD, chunks
 from threadmark.memory.store.tables import assertion, attribute, evidence
-from threadmark.memory.versions import overlap
 from threadmark.memory.write.statement_digest import former_digests
+from threadmark.memory.write.versions import overlap
 
 __all__ = ["Fitting"]
 

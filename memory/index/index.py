@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from threadmark.memory.errors import FilterRefused
 from threadmark.memory.model.admission import Hold
 from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.question import Include, Question
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical
-from threadmark.memory.recall.question import Include, Question
 from threadmark.memory.text.terms import folded
 
 __all__ = ["Arms", "Entry", "Index", "Probe", "Tags", "Vector", "Within", "tag", "tags_of", "within"]

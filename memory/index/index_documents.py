@@ -12,7 +12,7 @@ from threadmark.memory.model.assertion import ITEM
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical, load
-from threadmark.memory.recall.candidates import words_of
+from threadmark.memory.store.assertion_queries import words_of
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.statements import chunks, rows
 from threadmark.memory.store.tables import assertion, namespace

@@ -9,12 +9,12 @@ from sqlalchemy import Connection, and_, func, or_, select
 from threadmark.memory.model.assertion import Cardinality
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.scope import Namespace
+from threadmark.memory.model.timeline import Succession
 from threadmark.memory.model.values import load
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.tables import assertion, namespace, succession
 from threadmark.memory.text.terms import folded
-from threadmark.memory.versions import PARTED
 
 __all__ = ["Chain", "ChainName", "Link", "merged_chains", "merged_links"]
 
@@ -84,7 +84,7 @@ async def merged_chains(database: Database, tenant_id: str | None = None) -> Seq
 
 def merged_links(connection: Connection, tenant_id: str | None = None) -> list[Link]:
     """Pairs of names where one ended, or cut short, what was said of the other, and that are not parted."""
-    query = select(succession.c.older_id, succession.c.newer_id).where(succession.c.kind == PARTED)
+    query = select(succession.c.older_id, succession.c.newer_id).where(succession.c.kind == Succession.PARTED)
     parted = {(older, newer) for older, newer in connection.execute(query)}
     links = {(each.older_id, each.newer_id): each for each in _cut_short(connection, tenant_id)}
     links |= {(each.older_id, each.newer_id): each for each in _succeeded(connection, tenant_id)}
@@ -98,7 +98,7 @@ def _succeeded(connection: Connection, tenant_id: str | None) -> Iterator[Link]:
         select(*_columns(older), *_columns(newer))
         .join_from(succession, older, older.c.assertion_id == succession.c.older_id)
         .join(newer, and_(newer.c.assertion_id == succession.c.newer_id, newer.c.namespace_id == older.c.namespace_id))
-        .where(other_name, succession.c.kind != PARTED, published(succession))
+        .where(other_name, succession.c.kind != Succession.PARTED, published(succession))
         .order_by(succession.c.number)
     )
     if tenant_id is not None:

@@ -14,23 +14,20 @@ from threadmark.memory.model.change import Change, by
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.provenance import Role
 from threadmark.memory.model.scope import Scope, namespace_key
+from threadmark.memory.model.timeline import Succession
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.statements import chunks, insert_version, lock_attribute, rows, succeed
 from threadmark.memory.store.tables import assertion, namespace, succession
 from threadmark.memory.text.terms import folded
-from threadmark.memory.versions import (
-    PARTED,
-    REMAINS,
-    RENEWS,
-    SUPERSEDES,
+from threadmark.memory.write.revisions import note
+from threadmark.memory.write.versions import (
     close,
     copy_of,
     has_expired,
     held_versions,
     make_way,
 )
-from threadmark.memory.write.revisions import note
 
 __all__ = ["SplitName", "split_chain"]
 
@@ -93,7 +90,7 @@ def _split(connection: Connection, scope: Scope, folded_name: Name, change: Chan
     versions = {name: _versions(connection, number, name) for name in names}
     made = [_part(connection, number, name, versions, change) for name in names]
     at = by(change)["now"]
-    succeed(connection, scope.tenant_id, at, [(link.older_id, link.newer_id, PARTED) for link in links])
+    succeed(connection, scope.tenant_id, at, [(link.older_id, link.newer_id, Succession.PARTED) for link in links])
     return made
 
 
@@ -140,7 +137,12 @@ def _part(
             insert_version(connection, row)
             note(connection, row, Role.RESTORES, by=change.by, trust=change.trust, at=at)
             shorter = [each["assertion_id"] for each in ended if each["root_id"] == row["root_id"]]
-            succeed(connection, row["tenant_id"], at, [(each, row["assertion_id"], SUPERSEDES) for each in shorter])
+            succeed(
+                connection,
+                row["tenant_id"],
+                at,
+                [(each, row["assertion_id"], Succession.SUPERSEDES) for each in shorter],
+            )
     return SplitName(subject=name[0], attribute=name[1], ended=len(ended), begun=len(begun))
 
 
@@ -152,7 +154,10 @@ def _events(connection: Connection, own: Sequence[Row], cuts: set[int]) -> list[
         linked.update((newer, kind) for newer, kind in connection.execute(pairs))
     events: list[Said | Retraction] = []
     for row in own:
-        is_renewal = (row["assertion_id"], RENEWS) in linked and (row["assertion_id"], REMAINS) not in linked
+        is_renewal = (row["assertion_id"], Succession.RENEWS) in linked and (
+            row["assertion_id"],
+            Succession.REMAINS,
+        ) not in linked
         if (row["assertion_id"] != row["root_id"] and not is_renewal) or row["closing"] == Closing.UNDONE:
             continue
         # It ends where the other name began or ended: it was cut there, and had no end of its own.

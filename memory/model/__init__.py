@@ -1,1 +1,1 @@
-"""The values and rules of memory: assertions, provenance, scopes, time axes, admission, filters. Mostly pure."""
+"""The values and rules of memory: assertions, provenance, scopes, time axes, admission, filters, questions. Pure."""

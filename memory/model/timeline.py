@@ -9,10 +9,20 @@ the versions it touches, and believes what is left of them (before it, after it)
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from threadmark.memory.model.instants import FAR_US
 
-__all__ = ["Placement", "Remainder", "Version", "cover", "held_at", "place"]
+__all__ = ["Placement", "Remainder", "Succession", "Version", "cover", "held_at", "place"]
+
+
+class Succession(StrEnum):
+    """How a version came after another one."""
+
+    SUPERSEDES = "supersedes"  #: the newer ended the belief in the older
+    REMAINS = "remains"  #: the newer is what remained of the older
+    RENEWS = "renews"  #: the older had expired before the newer was said
+    PARTED = "parted"  #: beside another kind: the two are of different names, and were parted by hand
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

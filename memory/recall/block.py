@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from threadmark.memory.recall.question import Answer
+from threadmark.memory.model.question import Answer
 
 __all__ = ["BLOCK_BEGIN", "BLOCK_END", "NOTICE", "block"]
 

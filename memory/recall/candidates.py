@@ -8,13 +8,14 @@ from sqlalchemy import Connection, Select, bindparam, exists, select
 from threadmark.memory.model.scope import Namespace, Scope, namespace_key
 from threadmark.memory.model.values import load
 from threadmark.memory.recall.post_filter import Held
+from threadmark.memory.store.assertion_queries import words_of
 from threadmark.memory.store.job_tables import outbox
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.spaces import Space, live
 from threadmark.memory.store.statements import chunks, known_namespaces
 from threadmark.memory.store.tables import assertion, namespace, namespace_prefix
 
-__all__ = ["TAIL_COUNT_MAX", "Ground", "Unindexed", "ground", "newest", "proposed", "words_of"]
+__all__ = ["TAIL_COUNT_MAX", "Ground", "Unindexed", "ground", "newest", "proposed"]
 
 #: The most unindexed rows that one recall reads; beyond it the index is down, and the newest count.
 TAIL_COUNT_MAX = 2_000
@@ -78,15 +79,6 @@ def proposed(
     before = sorted({row.previous_id for row in near if row.previous_id is not None} - known)
     found |= _rows(connection, _BY_ID, tenant_id, before)
     return found | _rows(connection, _AFTER, tenant_id, [row.assertion_id for row in near])
-
-
-def words_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
-    """The terms of rows."""
-    found: dict[str, list[str]] = {}
-    for part in chunks(ids):
-        query = select(assertion.c.assertion_id, assertion.c.terms).where(assertion.c.assertion_id.in_(part))
-        found.update((each, words.split()) for each, words in connection.execute(query))
-    return found
 
 
 def _namespaces(connection: Connection, scope: Scope) -> dict[int, Namespace]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from threadmark.memory.model.assertion import Closing
 from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.question import Include, Question, Withheld
 from threadmark.memory.model.scope import Namespace, Scope
-from threadmark.memory.recall.question import Include, Question, Withheld
 
 __all__ = ["AdmissibilityFilter", "Held"]
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from threadmark.memory.recall.dates import asks_for_time, window
-from threadmark.memory.recall.question import Question
+from threadmark.memory.model.question import Question
 from threadmark.memory.recall.ranking import QueryFeatures
+from threadmark.memory.text.dates import asks_for_time, window
 from threadmark.memory.text.terms import folded
 
 __all__ = ["query_features"]

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select
 
 from threadmark.memory.model.instants import from_us, to_us
+from threadmark.memory.model.question import Answers
 from threadmark.memory.model.scope import Namespace
 from threadmark.memory.model.values import canonical, load
-from threadmark.memory.recall.question import Answers
 from threadmark.memory.store.job_tables import recall_log, tombstone
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.statements import chunks

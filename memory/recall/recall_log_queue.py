@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from threadmark.memory.errors import Unavailable
-from threadmark.memory.recall.question import Answers
+from threadmark.memory.model.question import Answers
 from threadmark.memory.recall.recall_log import Access, access_of, of_run, record_all, row_of
 from threadmark.memory.store.database import Database
 

@@ -11,17 +11,17 @@ from threadmark.memory.embedders.embedder import Embedder, KnowsRelatedWords, ch
 from threadmark.memory.errors import EmbedderFailed, IndexUnavailable
 from threadmark.memory.index.index import Arms, Index, Probe, within
 from threadmark.memory.index.indexer import Indexer
+from threadmark.memory.model.question import Answer, Answers, Question, Withheld
 from threadmark.memory.model.scope import Namespace
 from threadmark.memory.pools import QUESTIONS
-from threadmark.memory.recall.candidates import Ground, Unindexed, ground, newest, proposed, words_of
+from threadmark.memory.recall.candidates import Ground, Unindexed, ground, newest, proposed
 from threadmark.memory.recall.post_filter import AdmissibilityFilter, Held
 from threadmark.memory.recall.query_features import query_features
-from threadmark.memory.recall.question import Answer, Answers, Question, Withheld
 from threadmark.memory.recall.ranking import Candidate, Ranked, rank
 from threadmark.memory.recall.recipe import CURRENT, Recipe, weighed_for
 from threadmark.memory.recall.token_budget import fitting
 from threadmark.memory.recall.unindexed import scores
-from threadmark.memory.store.assertion_queries import by_ids
+from threadmark.memory.store.assertion_queries import by_ids, words_of
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.spaces import Space
 from threadmark.memory.text.bm25 import dimension

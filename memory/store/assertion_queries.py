@@ -11,15 +11,15 @@ from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.instants import FAR_US, to_us
 from threadmark.memory.model.provenance import Evidence
 from threadmark.memory.model.scope import Scope, is_below, namespace_key
+from threadmark.memory.model.timeline import Succession
 from threadmark.memory.model.values import canonical
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.rows import assertion_of, evidence_of
 from threadmark.memory.store.statements import chunks, known_namespaces, rows
 from threadmark.memory.store.tables import assertion, evidence, namespace, succession
 from threadmark.memory.text.identity import identity_key
-from threadmark.memory.versions import PARTED, SUPERSEDES
 
-__all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline"]
+__all__ = ["by_ids", "changes", "held_at", "history", "item_versions", "listed", "one", "timeline", "words_of"]
 
 # Labels as they were sent with the row, though others may have spelled the same namespace otherwise.
 _LABELS = func.coalesce(assertion.c.spelled_labels, namespace.c.labels).label("labels")
@@ -37,7 +37,7 @@ _EVIDENCE = (
     .order_by(evidence.c.number)
 )
 _PAIRS = select(succession.c.older_id, succession.c.newer_id).where(
-    succession.c.kind == literal(SUPERSEDES, literal_execute=True), published(succession)
+    succession.c.kind == literal(Succession.SUPERSEDES, literal_execute=True), published(succession)
 )
 _SUCCESSIONS = union_all(
     _PAIRS.where(succession.c.older_id.in_(bindparam("ids", expanding=True))),
@@ -92,7 +92,7 @@ def _succeeding(connection: Connection, own: Sequence[Assertion]) -> list[Assert
         pairs: set[tuple[str, str, str]] = set()
         for part in chunks(front):
             pairs.update(map(tuple, connection.execute(_CHAIN, {"ids": part})))
-        parted = {pair[:2] for pair in pairs if pair[2] == PARTED}
+        parted = {pair[:2] for pair in pairs if pair[2] == Succession.PARTED}
         near = {each for pair in pairs if pair[:2] not in parted for each in pair[:2]}
         front = sorted(near - seen)
         seen |= near
@@ -213,6 +213,15 @@ def dressed(connection: Connection, found: Sequence[Mapping[str, Any]]) -> list[
         )
         for row in found
     ]
+
+
+def words_of(connection: Connection, ids: Sequence[str]) -> dict[str, list[str]]:
+    """The terms of rows."""
+    found: dict[str, list[str]] = {}
+    for part in chunks(ids):
+        query = select(assertion.c.assertion_id, assertion.c.terms).where(assertion.c.assertion_id.in_(part))
+        found.update((each, words.split()) for each, words in connection.execute(query))
+    return found
 
 
 def _asked(given: Filter) -> list[Any]:

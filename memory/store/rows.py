@@ -5,11 +5,11 @@ from typing import Any
 
 from threadmark.memory.model.assertion import Assertion, Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US, from_us, to_us, until
+from threadmark.memory.model.prepared import Prepared
 from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust
 from threadmark.memory.model.scope import Namespace
 from threadmark.memory.model.values import canonical, load
 from threadmark.memory.text.identity import identity_key, identity_labels
-from threadmark.memory.write.preparation import Prepared
 
 __all__ = ["assertion_of", "evidence_of", "evidence_row", "origin_columns", "spelled_labels", "version_row"]
 

@@ -8,12 +8,12 @@ from sqlalchemy import Connection, bindparam, insert, literal, select, update
 
 from threadmark.memory.model.assertion import Disposition, Verdict
 from threadmark.memory.model.instants import FAR_US
+from threadmark.memory.model.prepared import Prepared
 from threadmark.memory.model.provenance import Role, Trust
 from threadmark.memory.model.scope import Namespace, Scope, namespace_key
 from threadmark.memory.store.job_tables import outbox
 from threadmark.memory.store.pending import make_moment_free, published
 from threadmark.memory.store.tables import assertion, attribute_lock, evidence, namespace, namespace_prefix, succession
-from threadmark.memory.write.preparation import Prepared
 
 __all__ = [
     "IS_HELD",

@@ -1,1 +1,1 @@
-"""Text as the lexical index sees it: terms, BM25 weights, irregular words. Pure."""
+"""Text and what its words say: terms, BM25 weights, irregular words, names as they are compared, dates. Pure."""

@@ -1,1 +1,1 @@
-"""Writing memory: preparation, new assertions, revisions, approval, quarantine, extraction, keyed items."""
+"""Writing memory: preparation, declarations, new assertions, versions, revisions, approval, quarantine."""

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, insert, literal, select
 
 from threadmark.memory.model.admission import hold_for
 from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
+from threadmark.memory.model.prepared import Prepared
 from threadmark.memory.model.provenance import Role
 from threadmark.memory.store.job_tables import outbox
 from threadmark.memory.store.pending import make_moment_free, without_pending
@@ -26,10 +27,9 @@ from threadmark.memory.store.statements import (
     strengthened,
 )
 from threadmark.memory.store.tables import assertion, evidence
-from threadmark.memory.versions import has_expired, make_way, widened
 from threadmark.memory.write.conversation import Conversations
-from threadmark.memory.write.preparation import Prepared
 from threadmark.memory.write.quarantine import held_selectors, is_named
+from threadmark.memory.write.versions import has_expired, make_way, widened
 
 __all__ = ["remember_plain"]
 

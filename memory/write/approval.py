@@ -10,12 +10,13 @@ from threadmark.memory.model.assertion import Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.provenance import Origin, Role, Trust
 from threadmark.memory.model.scope import Scope
-from threadmark.memory.model.timeline import place
+from threadmark.memory.model.timeline import Succession, place
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.statements import enqueue, rows, succeed
 from threadmark.memory.store.tables import assertion, evidence, quarantine
-from threadmark.memory.versions import (
-    SUPERSEDES,
+from threadmark.memory.write.quarantine import held_selectors, hold_alone, is_named
+from threadmark.memory.write.revisions import lock, note, row_in
+from threadmark.memory.write.versions import (
     carry_on,
     close,
     has_expired,
@@ -24,8 +25,6 @@ from threadmark.memory.versions import (
     twin_of,
     version_of,
 )
-from threadmark.memory.write.quarantine import held_selectors, hold_alone, is_named
-from threadmark.memory.write.revisions import lock, note, row_in
 
 __all__ = ["approve", "release_source"]
 
@@ -96,7 +95,12 @@ def _admit(connection: Connection, row: Row, known_from: int, now: int) -> None:
             _update_row(connection, row, {"hold": Hold.NONE})
             _update_row(connection, twin, {"expires_at": max(twin["expires_at"], row["expires_at"])})
             _join(connection, row["root_id"], twin["root_id"])
-            succeed(connection, row["tenant_id"], known_from, [(row["assertion_id"], twin["assertion_id"], SUPERSEDES)])
+            succeed(
+                connection,
+                row["tenant_id"],
+                known_from,
+                [(row["assertion_id"], twin["assertion_id"], Succession.SUPERSEDES)],
+            )
             return
         if twin is not None:
             make_way(connection, [twin], row["assertion_id"], max(now, twin["known_from"] + 1))

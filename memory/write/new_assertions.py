@@ -5,10 +5,11 @@ from itertools import groupby
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection
 
 from threadmark.memory.model.admission import Hold, hold_for
 from threadmark.memory.model.assertion import Cardinality, Disposition, Verdict
+from threadmark.memory.model.prepared import Prepared
 from threadmark.memory.model.provenance import Role, Trust
 from threadmark.memory.model.timeline import cover, place
 from threadmark.memory.store.rows import evidence_row, version_row
@@ -21,32 +22,17 @@ from threadmark.memory.store.statements import (
     namespace_id,
     strengthened,
 )
-from threadmark.memory.store.tables import attribute
-from threadmark.memory.versions import carry_on, has_expired, held_versions, make_way, version_of
 from threadmark.memory.write.append_only import remember_plain
 from threadmark.memory.write.conversation import Conversations
-from threadmark.memory.write.preparation import Prepared
 from threadmark.memory.write.quarantine import held_selectors, is_named, queue_behind_holds
+from threadmark.memory.write.versions import carry_on, has_expired, held_versions, make_way, version_of
 
 __all__ = [
-    "declared",
     "remember",
     "remember_one",
 ]
 
 Row = dict[str, Any]
-
-
-def declared(connection: Connection, tenant_id: str, key: str, wanted: Cardinality | None) -> Cardinality:
-    """How many values the attribute has at one instant: as first declared, else as wanted, else one."""
-    found = connection.scalar(
-        select(attribute.c.cardinality).where(attribute.c.tenant_id == tenant_id, attribute.c.attribute_key == key)
-    )
-    if found is not None:
-        return Cardinality(found)
-    chosen = wanted or Cardinality.ONE
-    connection.execute(insert(attribute).values(tenant_id=tenant_id, attribute_key=key, cardinality=chosen))
-    return chosen
 
 
 def remember(connection: Connection, items: Sequence[tuple[Prepared, Cardinality | None]]) -> list[Verdict]:

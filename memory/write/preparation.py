@@ -2,46 +2,24 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from threadmark.memory.errors import Refused
 from threadmark.memory.model.admission import UNTRUSTED_TTL
 from threadmark.memory.model.assertion import ITEM, TURN, Cardinality, Draft
 from threadmark.memory.model.instants import FAR_US, from_us, to_us
+from threadmark.memory.model.prepared import Prepared
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.model.values import canonical
 from threadmark.memory.pools import TEXTS
-from threadmark.memory.recall.dates import has_time_words
+from threadmark.memory.text.dates import has_time_words
 from threadmark.memory.text.identity import identity_key
 from threadmark.memory.text.terms import folded, terms
 from threadmark.memory.write.statement_digest import Statement, statement_digest
 
-__all__ = ["Prepared", "dense_text", "named_speaker", "prepare", "prepare_all", "subject_key"]
+__all__ = ["dense_text", "named_speaker", "prepare", "prepare_all", "subject_key"]
 
 _SPEAKER = re.compile(r"^([^\s:\[\]()][^:\n\[\]()]{0,40}): \S")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """A draft with everything that can be known of it without looking at the database. Instants in microseconds."""
-
-    draft: Draft
-    tenant_id: str
-    now: int
-    subject_key: str | None
-    attribute_key: str | None
-    value: str
-    digest: str
-    origin_key: str | None
-    valid_from: int
-    valid_to: int | None
-    observed_at: int
-    expires_at: int
-    speaker: str | None  #: folded: for ranking
-    said_by: str | None  #: the speaker that a raw turn names in its words, as names are compared
-    says_when: bool
-    terms: str
 
 
 async def prepare_all(

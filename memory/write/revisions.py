@@ -9,6 +9,7 @@ from threadmark.memory.model.assertion import Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US
 from threadmark.memory.model.provenance import Origin, Role, Trust
 from threadmark.memory.model.scope import Scope
+from threadmark.memory.model.timeline import Succession
 from threadmark.memory.model.values import load
 from threadmark.memory.store.pending import published
 from threadmark.memory.store.rows import origin_columns
@@ -20,8 +21,7 @@ from threadmark.memory.store.statements import (
     rows,
 )
 from threadmark.memory.store.tables import assertion, namespace, succession
-from threadmark.memory.versions import (
-    REMAINS,
+from threadmark.memory.write.versions import (
     close,
     copy_of,
     has_expired,
@@ -170,7 +170,7 @@ def _remains(connection: Connection, assertion_id: str, older: list[str], at: in
     query = (
         select(assertion)
         .join(succession, succession.c.newer_id == assertion.c.assertion_id)
-        .where(succession.c.older_id.in_(older), succession.c.kind == REMAINS, succession.c.at == at)
+        .where(succession.c.older_id.in_(older), succession.c.kind == Succession.REMAINS, succession.c.at == at)
     )
     found = rows(connection, query)
     if any(each["closing"] == Closing.RETRACTED for each in found):

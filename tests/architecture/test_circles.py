@@ -44,16 +44,6 @@ UPWARD: Mapping[str, frozenset[tuple[str, str]]] = {
             ("view", "store"),
         }
     ),
-    "memory": frozenset(
-        {
-            ("model", "store"),
-            ("model", "write"),
-            ("recall", "index"),
-            ("store", "versions"),
-            ("store", "write"),
-            ("write", "recollection"),
-        }
-    ),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.memory_house import CHANGE, HOME, NOW, city, draft, house, moment, question, texts
 from threadmark.memory import AlreadyRetracted, CannotUndo, Disposition, Recollection, Trust, Verdict, Which
-from threadmark.memory.recall.question import Include
+from threadmark.memory.model.question import Include
 
 PEOPLE, CITIES, HABITS = 12, ("Oslo", "Bergen", "Bodø", "Molde"), 25
 

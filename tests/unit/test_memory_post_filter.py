@@ -8,8 +8,8 @@ import pytest
 from tests.support.memory_house import HOME, NOW, question
 from threadmark.memory import Filter, Include
 from threadmark.memory.model.instants import FAR_US, to_us
+from threadmark.memory.model.question import Withheld
 from threadmark.memory.recall.post_filter import AdmissibilityFilter, Held
-from threadmark.memory.recall.question import Withheld
 
 NOW_US = to_us(NOW)
 INSTANT = timedelta(microseconds=1)

@@ -7,19 +7,19 @@ import pytest
 
 from tests.support.memory_house import NOW, question
 from threadmark.memory import CURRENT, Refused, Trust
+from threadmark.memory.extraction import ruled
+from threadmark.memory.items.item_filter import matches
 from threadmark.memory.model.admission import Hold, hold_for, may_supersede
 from threadmark.memory.model.instants import FAR_US, from_us, parsed, to_us
 from threadmark.memory.model.timeline import Remainder, Version, cover, held_at, place
 from threadmark.memory.model.values import check_json, check_text
-from threadmark.memory.recall.dates import asks_for_time, has_time_words, window
 from threadmark.memory.recall.query_features import query_features
 from threadmark.memory.recall.ranking import Candidate, QueryFeatures, rank
 from threadmark.memory.recall.token_budget import estimated_tokens, fitting
 from threadmark.memory.recall.unindexed import scores
 from threadmark.memory.text.bm25 import TEXT_LENGTH, dimension, idf, weights
+from threadmark.memory.text.dates import asks_for_time, has_time_words, window
 from threadmark.memory.text.terms import folded, terms
-from threadmark.memory.write.extraction import ruled
-from threadmark.memory.write.item_filter import matches
 
 
 @pytest.mark.parametrize(

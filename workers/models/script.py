@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from threadmark.memory.write.extraction import ruled
+from threadmark.memory.extraction import ruled
 from threadmark.workers.models.strict_json import NotAnObject, parse_object
 from threadmark.workers.models.summary_script import offline_summary
 

@@ -8,17 +8,13 @@ from sqlalchemy import Connection, exists, select, update
 
 from threadmark.memory.model.assertion import Cardinality, Closing
 from threadmark.memory.model.instants import FAR_US
-from threadmark.memory.model.timeline import Placement, Version
+from threadmark.memory.model.timeline import Placement, Succession, Version
 from threadmark.memory.model.values import canonical
 from threadmark.memory.store.pending import published, without_pending
 from threadmark.memory.store.statements import IS_HELD, enqueue, insert_version, lock_attribute, rows, succeed
 from threadmark.memory.store.tables import assertion, succession
 
 __all__ = [
-    "PARTED",
-    "REMAINS",
-    "RENEWS",
-    "SUPERSEDES",
     "carry_on",
     "close",
     "copy_of",
@@ -34,11 +30,6 @@ __all__ = [
 ]
 
 Row = dict[str, Any]
-#: Kinds of succession: the newer ended the belief in the older; the newer is what remained of the older; the older had
-#: expired before the newer was said.
-SUPERSEDES, REMAINS, RENEWS = "supersedes", "remains", "renews"
-#: Beside one of these: the two are of different names, and were parted by hand.
-PARTED = "parted"
 
 
 def has_expired(row: Row, now: int) -> bool:
@@ -56,7 +47,9 @@ def make_way(connection: Connection, expired: Sequence[Row], newer_id: str, at: 
     if not expired:
         return
     close(connection, expired, Closing.SUPERSEDED, None, at)
-    succeed(connection, expired[0]["tenant_id"], at, [(row["assertion_id"], newer_id, RENEWS) for row in expired])
+    succeed(
+        connection, expired[0]["tenant_id"], at, [(row["assertion_id"], newer_id, Succession.RENEWS) for row in expired]
+    )
 
 
 def widened(connection: Connection, row: Row, valid_from: int, now: int) -> Row:
@@ -65,7 +58,7 @@ def widened(connection: Connection, row: Row, valid_from: int, now: int) -> Row:
     again = copy_of(row, valid_from, row["valid_to"], at)
     close(connection, [row], Closing.SUPERSEDED, None, at)
     again["number"] = insert_version(connection, again)
-    succeed(connection, row["tenant_id"], at, [(row["assertion_id"], again["assertion_id"], SUPERSEDES)])
+    succeed(connection, row["tenant_id"], at, [(row["assertion_id"], again["assertion_id"], Succession.SUPERSEDES)])
     return again
 
 
@@ -75,11 +68,11 @@ def carry_on(connection: Connection, placement: Placement, held: dict[str, Row],
         return
     tenant_id = held[placement.closed[0]]["tenant_id"]
     close(connection, [held[each] for each in placement.closed], Closing.SUPERSEDED, None, at)
-    succeed(connection, tenant_id, at, [(each, newer_id, SUPERSEDES) for each in placement.closed])
+    succeed(connection, tenant_id, at, [(each, newer_id, Succession.SUPERSEDES) for each in placement.closed])
     for part in placement.remainders:
         again = copy_of(held[part.of], part.valid_from, part.valid_to, at)
         insert_version(connection, again)
-        succeed(connection, tenant_id, at, [(part.of, again["assertion_id"], REMAINS)])
+        succeed(connection, tenant_id, at, [(part.of, again["assertion_id"], Succession.REMAINS)])
 
 
 def copy_of(row: Row, valid_from: int, valid_to: int, at: int) -> dict[str, Any]:
@@ -143,10 +136,15 @@ def superseded_by(connection: Connection, assertion_id: str) -> list[Row]:
     """What an assertion ended the belief in (`older_id`) and when (`at`), but for what was parted from it since."""
     parted = succession.alias()
     is_parted = exists().where(
-        parted.c.newer_id == assertion_id, parted.c.older_id == succession.c.older_id, parted.c.kind == PARTED
+        parted.c.newer_id == assertion_id,
+        parted.c.older_id == succession.c.older_id,
+        parted.c.kind == Succession.PARTED,
     )
     query = select(succession.c.older_id, succession.c.at).where(
-        succession.c.newer_id == assertion_id, succession.c.kind == SUPERSEDES, published(succession), ~is_parted
+        succession.c.newer_id == assertion_id,
+        succession.c.kind == Succession.SUPERSEDES,
+        published(succession),
+        ~is_parted,
     )
     return rows(connection, query)
 

@@ -1,4 +1,4 @@
-"""Dates named in a question: the window of time it asks about. Rules only, anchored at `asked_at`. Pure."""
+"""Dates in words: the window of time that a question asks about, and whether a text says when. Rules only. Pure."""
 
 import re
 from collections.abc import Callable
