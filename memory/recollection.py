@@ -113,6 +113,10 @@ class Recollection:
         """Bring the index up to date until cancelled; `completed` is called after each round. Can be run again."""
         await self._indexer.run(completed)
 
+    async def keep_recall_log(self, completed: Callable[[], None]) -> None:
+        """Write the log of recalls until cancelled; `completed` is called after each round. Can be run again."""
+        await self._recall_log.run(completed)
+
     async def resume_erasures(self, *, now: datetime) -> None:
         """Go on with every erasure that was interrupted."""
         for tenant_id, erasure_id in await self._database.read(erasure_jobs.unfinished):

@@ -80,7 +80,7 @@ class MemorySide:
         self._supervisor = supervisor or Supervisor()
         self._now = now
         self.recollection, self._owned = new_recollection(settings, now, copies)
-        self._has_schema = self._is_indexing = False
+        self._has_schema = self._is_indexing = self._keeps_index = False
         self._swept_s: float | None = None
         self._tried = asyncio.Event()
         self._said = ""
@@ -88,7 +88,10 @@ class MemorySide:
 
     async def start(self) -> None:
         """Begin the upkeep, and wait for its first round, but not for long."""
-        self._loops.append(self._supervisor.start("memory upkeep", self._run))
+        log = self._supervisor.start(
+            "memory recall log", lambda loop: self.recollection.keep_recall_log(loop.completed)
+        )
+        self._loops += [self._supervisor.start("memory upkeep", self._run), log]
         with suppress(TimeoutError):
             async with asyncio.timeout(START_S):
                 await self._tried.wait()
@@ -139,7 +142,8 @@ class MemorySide:
             # Another machine may have owned the index of a database on a server meanwhile, with files of its own.
             repair = self._owned is not None and not self._settings.memory_database_url.startswith("sqlite")
             await self.recollection.take_up_index(now=self._now(), repair=repair)
-            if len(self._loops) == 1:
+            if not self._keeps_index:
+                self._keeps_index = True
                 self._loops.append(
                     self._supervisor.start("memory index", lambda loop: self.recollection.keep_indexing(loop.completed))
                 )

@@ -136,12 +136,14 @@ def erase_some(
     return ids
 
 
-def finish(connection: Connection, tenant_id: str, erasure_id: str, entry_count: int, now: int) -> Erasure:
+def finish(connection: Connection, tenant_id: str, erasure_id: str, now: int) -> Erasure:
     """Forget the selector, and close the job: everything that it names is erased."""
     row = _locked_row(connection, tenant_id, erasure_id)
     if row["selector"] is not None:
         what = forget_of(load(row["selector"]))
-        counts = dict.fromkeys([*_COUNTED, *_counted_also(what)], 0) | load(row["counts"]) | {"entries": entry_count}
+        own = select(func.count()).select_from(tombstone).where(tombstone.c.erasure_id == erasure_id)
+        entries = {"entries": int(connection.scalar(own) or 0)}
+        counts = dict.fromkeys([*_COUNTED, *_counted_also(what)], 0) | load(row["counts"]) | entries
         connection.execute(
             update(erasure)
             .where(erasure.c.erasure_id == erasure_id)

@@ -48,8 +48,7 @@ class ErasureRunner:
             return await self._database.read(partial(erasure_jobs.job, tenant_id=tenant_id, erasure_id=erasure_id))
         # What was asked before the end of the erasure and is not written yet may repeat what is erased.
         await self._recall_log.flush()
-        gone = await self._database.read(partial(erasure_jobs.erased_ids, erasure_id=erasure_id))
-        await remove_leftovers(self._database, tenant_id, erasure_id, gone)
+        await remove_leftovers(self._database, tenant_id, erasure_id)
         try:
             # Before the job is done: a log that a reader still holds contains what was erased.
             await self._database.checkpoint()
@@ -57,7 +56,7 @@ class ErasureRunner:
             _LOG.warning("an erasure waits for readers of the log", exc_info=True)
             return await self._database.read(partial(erasure_jobs.job, tenant_id=tenant_id, erasure_id=erasure_id))
         done = await self._database.write(
-            partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, entry_count=len(gone), now=now)
+            partial(erasure_jobs.finish, tenant_id=tenant_id, erasure_id=erasure_id, now=now)
         )
         with suppress(Unavailable):
             # The job's selector may be a name; if the log is being read now, the hourly retention empties it.

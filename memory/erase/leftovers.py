@@ -1,7 +1,7 @@
 """What an erasure removes beside assertions: recalls that repeat them, places, locks, quarantines. In batches, so
 that others write in between; each batch is counted in the transaction that removes it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,15 +9,15 @@ from sqlalchemy import ColumnElement, Connection, Table, delete, select
 
 from threadmark.memory.erase.erasure_jobs import count_also, what_of
 from threadmark.memory.erase.forget import Forget
-from threadmark.memory.model.scope import Namespace, Scope, is_below
+from threadmark.memory.model.scope import Scope, is_below
 from threadmark.memory.model.values import load
 from threadmark.memory.store.database import Database
-from threadmark.memory.store.job_tables import recall_log
-from threadmark.memory.store.statements import known_namespaces
+from threadmark.memory.store.job_tables import recall_log, tombstone
+from threadmark.memory.store.statements import chunks, known_namespaces
 from threadmark.memory.store.tables import attribute_lock, namespace, namespace_prefix, quarantine
 from threadmark.memory.text.identity import identity_key
 
-__all__ = ["remove_batch", "remove_leftovers"]
+__all__ = ["RecallPage", "recalls_telling", "remove_batch", "remove_leftovers"]
 
 #: Rows of one transaction, and places (each with its prefixes).
 BATCH_COUNT, PLACE_COUNT = 500, 100
@@ -31,25 +31,25 @@ class _Rows(NamedTuple):
     condition: ColumnElement[bool]
 
 
-class _Page(NamedTuple):
+class RecallPage(NamedTuple):
+    """Some of the log of recalls, up to the number `after`."""
+
     after: int
-    numbers: list[int]  #: of recalls that go
+    numbers: list[int]  #: of those that go
 
 
-async def remove_leftovers(database: Database, tenant_id: str, erasure_id: str, gone: Collection[str]) -> None:
-    """Remove what hangs on no assertion, and the recalls that were answered with one of `gone`. It can be repeated."""
+async def remove_leftovers(database: Database, tenant_id: str, erasure_id: str) -> None:
+    """Remove what hangs on no assertion, and the recalls that tell what the job erased. It can be repeated."""
     what = await database.read(partial(what_of, tenant_id=tenant_id, erasure_id=erasure_id))
     if what is None:
         return
     while await database.write(partial(remove_batch, tenant_id=tenant_id, erasure_id=erasure_id)):
         continue
-    erased, after = frozenset(gone), 0
-    while True:
-        page = await database.read(
-            partial(_telling, tenant_id=tenant_id, erased=erased, prefix=what.namespace, after=after),
-        )
-        if page is None:
-            return
+    after = 0
+    mine = recall_log.c.tenant_id == tenant_id
+    while page := await database.read(
+        partial(recalls_telling, among=mine, erasure_id=erasure_id, what=what, after=after, count_max=PAGE_COUNT)
+    ):
         after = page.after
         if page.numbers:
             await database.write(
@@ -83,7 +83,7 @@ def remove_batch(connection: Connection, tenant_id: str, erasure_id: str) -> boo
 def _rows_of(tenant_id: str, what: Forget) -> list[_Rows]:
     locks = attribute_lock.c
     if what.tenant:
-        tables = {"attribute_locks": attribute_lock, "quarantines": quarantine, "recalls": recall_log}
+        tables = {"attribute_locks": attribute_lock, "quarantines": quarantine}
         return [_Rows(name, table, table.c.tenant_id == tenant_id) for name, table in tables.items()]
     if what.namespace is not None:
         below = known_namespaces(Scope(tenant_id=tenant_id, namespace=what.namespace))
@@ -91,14 +91,7 @@ def _rows_of(tenant_id: str, what: Forget) -> list[_Rows]:
     if what.subject is not None:
         about = (locks.tenant_id == tenant_id) & (locks.subject_key == identity_key(what.subject))
         return [_Rows("attribute_locks", attribute_lock, about)]
-    source = what.source
-    if source is None or (source.thread_ref is None and source.run_ref is None):
-        return []
-    asked = recall_log.c.tenant_id == tenant_id
-    for name in ("thread_ref", "run_ref"):
-        if (value := getattr(source, name)) is not None:
-            asked &= recall_log.c[name] == value
-    return [_Rows("recalls", recall_log, asked)]
+    return []
 
 
 def _places(connection: Connection, tenant_id: str, what: Forget) -> list[int]:
@@ -111,25 +104,37 @@ def _places(connection: Connection, tenant_id: str, what: Forget) -> list[int]:
     return list(connection.scalars(wanted.limit(PLACE_COUNT)))
 
 
-def _telling(
-    connection: Connection, tenant_id: str, erased: frozenset[str], prefix: Namespace | None, after: int
-) -> _Page | None:
-    """Of the next recalls, those whose questions often repeat what is erased; None when there are no more."""
-    query = (
-        select(recall_log.c.number, recall_log.c.namespace, recall_log.c.answers)
-        .where(recall_log.c.tenant_id == tenant_id, recall_log.c.number > after)
-        .order_by(recall_log.c.number)
-        .limit(PAGE_COUNT)
-    )
+def recalls_telling(
+    connection: Connection, among: ColumnElement[bool], erasure_id: str, what: Forget, after: int, count_max: int
+) -> RecallPage | None:
+    """Of the next recalls `among` the log, those that an erasure removes: their questions often repeat what is erased.
+
+    None when there are no more.
+    """
+    query = select(recall_log).where(among, recall_log.c.number > after).order_by(recall_log.c.number).limit(count_max)
     found = connection.execute(query).all()
     if not found:
         return None
-    numbers = [
-        number
-        for number, labels, answers in found
-        if (prefix is not None and is_below(load(labels), prefix)) or any(each in erased for each, _ in load(answers))
-    ]
-    return _Page(found[-1].number, numbers)
+    shown = {row.number: {each for each, _ in load(row.answers)} for row in found}
+    erased: set[str] = set()
+    for part in chunks(sorted(set().union(*shown.values()))):
+        gone = select(tombstone.c.assertion_id).where(
+            tombstone.c.erasure_id == erasure_id, tombstone.c.assertion_id.in_(part)
+        )
+        erased.update(connection.scalars(gone))
+    numbers = [row.number for row in found if _is_named(row, what) or not erased.isdisjoint(shown[row.number])]
+    return RecallPage(found[-1].number, numbers)
+
+
+def _is_named(row: Any, what: Forget) -> bool:
+    """Whether the selector names the recall, whatever it was answered."""
+    if what.tenant:
+        return True
+    if what.namespace is not None:
+        return is_below(load(row.namespace), what.namespace)
+    parts = {} if what.source is None else what.source.parts()
+    asked = {name: value for name, value in parts.items() if name in {"thread_ref", "run_ref"}}
+    return bool(asked) and all(getattr(row, name) == value for name, value in asked.items())
 
 
 def _forget_recalls(connection: Connection, tenant_id: str, erasure_id: str, numbers: Sequence[int]) -> None:

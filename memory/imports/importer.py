@@ -104,7 +104,7 @@ class Importer:
         self, job: int, done: Imported, tenant_id: str, lines: Lines, receipt: Receipt[Imported] | None
     ) -> None:
         def unit(connection: Connection) -> Imported:
-            publish(connection, job)
+            publish(connection, job, tenant_id)
             return done
 
         has_lost = await self._lost(job, tenant_id)

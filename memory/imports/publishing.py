@@ -6,15 +6,17 @@ from typing import Any
 from sqlalchemy import Connection, delete, exists, insert, or_, select, update
 
 from threadmark.memory.erase.erasure_jobs import erase_some, named
-from threadmark.memory.erase.forget import Forget, forget_of
+from threadmark.memory.erase.forget import forget_of
+from threadmark.memory.erase.leftovers import recalls_telling
 from threadmark.memory.errors import ImportGivenUp, Refused
 from threadmark.memory.exports.archive import TABLES
-from threadmark.memory.model.scope import is_below
+from threadmark.memory.model.admission import Hold, Selector
 from threadmark.memory.model.values import load
 from threadmark.memory.store.import_tables import ImportStatus, StagedKind, import_job, staged_line
-from threadmark.memory.store.job_tables import recall_log, tombstone
+from threadmark.memory.store.job_tables import recall_log
 from threadmark.memory.store.statements import enqueue
 from threadmark.memory.store.tables import assertion, attribute, namespace
+from threadmark.memory.write.quarantine import held_selectors, queue_behind_holds, rests_on
 
 __all__ = ["Contested", "ErasuresFirst", "lose_erased", "publish", "queue_some"]
 
@@ -49,21 +51,25 @@ def lose_erased(connection: Connection, job: int, tenant_id: str, after: int, no
         wanted = or_(wanted, ~exists().where(namespace.c.namespace_id == assertion.c.namespace_id))
     if erase_some(connection, tenant_id, noted.key, what, wanted & (assertion.c.import_number == job), now):
         return 0
-    if (last := _lose_recalls(connection, job, noted.key, what, after)) is not None:
-        return last
+    mine = recall_log.c.import_number == job
+    if (page := recalls_telling(connection, mine, noted.key, what, after, BATCH_COUNT)) is not None:
+        connection.execute(delete(recall_log).where(recall_log.c.number.in_(page.numbers)))
+        return page.after
     if what.tenant:
         connection.execute(delete(staged_line).where(_is_staged(job, StagedKind.QUARANTINE)))
     connection.execute(delete(staged_line).where(staged_line.c.number == noted.number))
     return 0
 
 
-def publish(connection: Connection, job: int) -> None:
-    """Publish the import to all readers at once.
+def publish(connection: Connection, job: int, tenant_id: str) -> None:
+    """Publish the import to all readers at once, but for what rests on a source that is kept apart here: that waits.
 
     Raises ErasuresFirst while there are erasures to apply, Contested and Refused when a write that came first
     contradicts it, ImportGivenUp when another process took it for abandoned; and then changes nothing.
     """
-    # First of all: a writer that meets a staged row, or notes an erasure, holds this row until that is recorded.
+    # Another server that keeps a source apart now would not see these rows, and they would be believed.
+    queue_behind_holds(connection, tenant_id)
+    # First of what it looks at: a writer that meets a staged row, or notes an erasure, holds this row until it is done.
     row = connection.execute(select(import_job).where(import_job.c.number == job).with_for_update()).first()
     if row is None or row.status != ImportStatus.OPEN:
         raise ImportGivenUp
@@ -73,6 +79,10 @@ def publish(connection: Connection, job: int) -> None:
     contest = connection.execute(_staged(job, StagedKind.CONTEST).where(lasting).limit(1)).first()
     if contest is not None:
         raise Contested(contest.key)
+    for parts in held_selectors(connection, tenant_id):
+        named_here = (assertion.c.import_number == job) & rests_on(Selector(**parts), tenant_id)
+        held = update(assertion).where(named_here, assertion.c.hold == Hold.NONE)
+        connection.execute(held.values(hold=Hold.SOURCE))
     _declare(connection, job)
     for line in connection.execute(_staged(job, StagedKind.QUARANTINE)).all():
         connection.execute(insert(TABLES["quarantine"]).values(**load(line.row)))
@@ -120,34 +130,3 @@ def _declare(connection: Connection, job: int) -> None:
             connection.execute(insert(attribute).values(**row))
         elif declared != row["cardinality"]:
             raise Refused(f"line {line.line}.cardinality", f"of this attribute was declared here as {declared!r}")
-
-
-def _lose_recalls(connection: Connection, job: int, erasure_id: str, what: Forget, after: int) -> int | None:
-    """Of the next recalls of the import, remove those that the erasure would have removed; where the page ends."""
-    query = (
-        select(recall_log)
-        .where(recall_log.c.import_number == job, recall_log.c.number > after)
-        .order_by(recall_log.c.number)
-        .limit(BATCH_COUNT)
-    )
-    found = connection.execute(query).all()
-    if not found:
-        return None
-    shown = sorted({each for row in found for each, _ in load(row.answers)})
-    gone = select(tombstone.c.assertion_id).where(
-        tombstone.c.erasure_id == erasure_id, tombstone.c.assertion_id.in_(shown)
-    )
-    erased = frozenset(connection.scalars(gone))
-    numbers = [row.number for row in found if _tells(row, what, erased)]
-    connection.execute(delete(recall_log).where(recall_log.c.number.in_(numbers)))
-    return int(found[-1].number)
-
-
-def _tells(row: Any, what: Forget, erased: frozenset[str]) -> bool:
-    if what.tenant or any(each in erased for each, _ in load(row.answers)):
-        return True
-    if what.namespace is not None:
-        return is_below(load(row.namespace), what.namespace)
-    parts = {} if what.source is None else what.source.parts()
-    asked = {name: value for name, value in parts.items() if name in {"thread_ref", "run_ref"}}
-    return bool(asked) and all(getattr(row, name) == value for name, value in asked.items())

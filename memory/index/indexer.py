@@ -1,13 +1,13 @@
 """The indexer: brings index entries up to date from the outbox. Everything it does can be done again."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from threadmark.memory.background_task import BackgroundTask
 from threadmark.memory.embedders.embedder import Embedder, checked, space_name
 from threadmark.memory.errors import EmbedderFailed
 from threadmark.memory.index.index import Entry, Index, Vector
@@ -23,7 +23,6 @@ BATCH_COUNT_MAX = 256
 CHOKED_COUNT_MAX = 3
 #: How long the loop rests when nothing woke it: what another process wrote is indexed within this time.
 REST_S = 0.5
-_LOG = logging.getLogger("threadmark.memory")
 
 
 class Indexer:
@@ -39,12 +38,11 @@ class Indexer:
         self.busy = asyncio.Lock()
         #: Whether the background task has nothing to do and waits for a wake-up.
         self.is_resting = False
-        self._task: asyncio.Task[None] | None = None
+        self._own = BackgroundTask("the memory index", self.run, self._rest)
 
     def start(self) -> None:
-        """Keep draining in the background until `stop`."""
-        if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._run_alone(), name="memory-indexer")
+        """Keep draining in the background until `stop`: for an owner that has no supervisor to `run` it."""
+        self._own.start()
 
     def wake(self) -> None:
         """Something was written."""
@@ -52,10 +50,7 @@ class Indexer:
 
     async def stop(self) -> None:
         """End the background task; what is left stays in the outbox."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        await self._own.stop()
 
     async def drain(self) -> int:
         """Apply everything that is due and return how many entries were brought up to date.
@@ -77,24 +72,6 @@ class Indexer:
             await self.drain()
             completed()
             self._woken.clear()
-            await self._rest()
-
-    async def _run_alone(self) -> None:
-        """`run` for an owner that has no supervisor: no error ends it."""
-        said = ""
-
-        def worked() -> None:
-            nonlocal said
-            said = ""
-
-        while True:
-            try:
-                await self.run(worked)
-            except Exception as error:
-                # Once, and not twice a second for as long as it lasts.
-                if str(error) != said:
-                    said = str(error)
-                    _LOG.warning("the index is behind and will be tried again", exc_info=True)
             await self._rest()
 
     async def _rest(self) -> None:

@@ -82,16 +82,21 @@ async def merged_chains(database: Database, tenant_id: str | None = None) -> Seq
     return await database.read(read)
 
 
-def merged_links(connection: Connection, tenant_id: str | None = None) -> list[Link]:
-    """Pairs of names where one ended, or cut short, what was said of the other, and that are not parted."""
+def merged_links(connection: Connection, tenant_id: str | None = None, chain: ChainKey | None = None) -> list[Link]:
+    """Pairs of names where one ended, or cut short, what was said of the other, and that are not parted.
+
+    Of every tenant, of one, or of one `chain`, for which only its own namespace is read.
+    """
     query = select(succession.c.older_id, succession.c.newer_id).where(succession.c.kind == Succession.PARTED)
+    if tenant_id is not None:
+        query = query.where(succession.c.tenant_id == tenant_id)
     parted = {(older, newer) for older, newer in connection.execute(query)}
-    links = {(each.older_id, each.newer_id): each for each in _cut_short(connection, tenant_id)}
-    links |= {(each.older_id, each.newer_id): each for each in _succeeded(connection, tenant_id)}
-    return [link for pair, link in links.items() if pair not in parted]
+    links = {(each.older_id, each.newer_id): each for each in _cut_short(connection, tenant_id, chain)}
+    links |= {(each.older_id, each.newer_id): each for each in _succeeded(connection, tenant_id, chain)}
+    return [link for pair, link in links.items() if pair not in parted and chain in {None, link.chain}]
 
 
-def _succeeded(connection: Connection, tenant_id: str | None) -> Iterator[Link]:
+def _succeeded(connection: Connection, tenant_id: str | None, chain: ChainKey | None) -> Iterator[Link]:
     older, newer = assertion.alias(), assertion.alias()
     other_name = or_(older.c.subject_key != newer.c.subject_key, older.c.attribute_key != newer.c.attribute_key)
     query = (
@@ -103,26 +108,31 @@ def _succeeded(connection: Connection, tenant_id: str | None) -> Iterator[Link]:
     )
     if tenant_id is not None:
         query = query.where(succession.c.tenant_id == tenant_id)
+    if chain is not None:
+        query = query.where(newer.c.namespace_id == chain[0])
     for row in connection.execute(query):
         yield _link(_Version(*row[:_WIDTH]), _Version(*row[_WIDTH:]))
 
 
-def _cut_short(connection: Connection, tenant_id: str | None) -> Iterator[Link]:
+def _cut_short(connection: Connection, tenant_id: str | None, chain: ChainKey | None) -> Iterator[Link]:
     """A statement without an end of its own lasts until the next change known: that was one of another name."""
     # As it was said, and not a later version of it: what is left of one, or believed again, cuts nothing.
     said = assertion.c.assertion_id == assertion.c.root_id
     one = (assertion.c.cardinality == Cardinality.ONE) & (assertion.c.hold == "") & said & published(assertion)
     if tenant_id is not None:
         one &= assertion.c.tenant_id == tenant_id
+    if chain is not None:
+        one &= assertion.c.namespace_id == chain[0]
     named = select(assertion.c.namespace_id, assertion.c.subject_key, assertion.c.attribute_key).where(one).distinct()
     alike: dict[ChainKey, list[tuple[str, str]]] = {}
     for number, subject, attribute in connection.execute(named):
         alike.setdefault((number, folded(subject), folded(attribute)), []).append((subject, attribute))
-    for (number, _, _), names in alike.items():
+    for key, names in alike.items():
         found: list[_Version] = []
-        for subject, attribute in names if len(names) > 1 else ():
+        is_wanted = len(names) > 1 and chain in {None, key}
+        for subject, attribute in names if is_wanted else ():
             own = (assertion.c.subject_key == subject) & (assertion.c.attribute_key == attribute)
-            query = select(*_columns(assertion)).where(one, own, assertion.c.namespace_id == number)
+            query = select(*_columns(assertion)).where(one, own, assertion.c.namespace_id == key[0])
             found += [_Version(*row) for row in connection.execute(query.order_by(assertion.c.number))]
         yield from _cuts(found)
 

@@ -62,8 +62,12 @@ async def split_chain(
     and what was believed of them before.
     """
 
+    name = (folded(subject), folded(attribute))
+    # Before the writer's turn: whoever parts the chain meanwhile is noticed under the locks.
+    links = await database.read(partial(_links, scope=scope, folded_name=name))
+
     def unit(connection: Connection) -> list[SplitName]:
-        found = _split(connection, scope, (folded(subject), folded(attribute)), change)
+        found = _split(connection, scope, name, links, change)
         if dry_run:
             raise _Shown(found)
         return found
@@ -74,18 +78,19 @@ async def split_chain(
         return shown.names
 
 
-def _split(connection: Connection, scope: Scope, folded_name: Name, change: Change) -> list[SplitName]:
-    place = select(namespace.c.namespace_id).where(
-        namespace.c.tenant_id == scope.tenant_id, namespace.c.labels == namespace_key(scope.namespace)
-    )
-    number = connection.scalar(place)
+def _split(
+    connection: Connection, scope: Scope, folded_name: Name, links: Sequence[Link], change: Change
+) -> list[SplitName]:
+    number = _place(connection, scope)
     if number is None:
         return []
-    read = partial(_links, connection, scope.tenant_id, (int(number), *folded_name))
-    for name in sorted({name for link in read() for name in link.names}):
-        lock_attribute(connection, scope.tenant_id, number, *name)
-    # Again under the locks: another process may have parted it meanwhile.
-    links = read()
+    locked: set[Name] = set()
+    while new := {name for link in links for name in link.names} - locked:
+        for name in sorted(new):
+            lock_attribute(connection, scope.tenant_id, number, *name)
+        locked |= new
+        # Under the locks: others may have written to it meanwhile, or parted it.
+        links = _links(connection, scope, folded_name)
     names = sorted({name for link in links for name in link.names})
     versions = {name: _versions(connection, number, name) for name in names}
     made = [_part(connection, number, name, versions, change) for name in names]
@@ -94,8 +99,18 @@ def _split(connection: Connection, scope: Scope, folded_name: Name, change: Chan
     return made
 
 
-def _links(connection: Connection, tenant_id: str, key: tuple[int, str, str]) -> list[Link]:
-    return [link for link in merged_links(connection, tenant_id) if link.chain == key]
+def _place(connection: Connection, scope: Scope) -> int | None:
+    """The number of exactly the scope's namespace."""
+    query = select(namespace.c.namespace_id).where(
+        namespace.c.tenant_id == scope.tenant_id, namespace.c.labels == namespace_key(scope.namespace)
+    )
+    number = connection.scalar(query)
+    return None if number is None else int(number)
+
+
+def _links(connection: Connection, scope: Scope, folded_name: Name) -> list[Link]:
+    number = _place(connection, scope)
+    return [] if number is None else merged_links(connection, scope.tenant_id, (number, *folded_name))
 
 
 def _versions(connection: Connection, number: int, name: Name) -> list[Row]:

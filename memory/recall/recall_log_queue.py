@@ -3,9 +3,11 @@
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 
+from threadmark.memory.background_task import BackgroundTask
 from threadmark.memory.errors import Unavailable
 from threadmark.memory.model.question import Answers
 from threadmark.memory.recall.recall_log import Access, access_of, of_run, record_all, row_of
@@ -16,7 +18,7 @@ __all__ = ["RecallLogQueue"]
 QUEUE_COUNT_MAX = 10_000
 #: Rows of one transaction.
 FLUSH_COUNT = 100
-#: The pause after a flush that failed.
+#: The pause after a flush that failed, where no supervisor makes it.
 RETRY_S = 0.5
 _LOG = logging.getLogger("threadmark.memory")
 
@@ -24,6 +26,7 @@ _LOG = logging.getLogger("threadmark.memory")
 class RecallLogQueue:
     """Takes recalls without waiting and writes them in the background, in order.
 
+    A supervisor runs `run`; where none has, the first recall starts a background task of the queue's own.
     A process that is killed loses what is queued (what a run recalled stands in its journal too). A full queue drops
     the recall and counts it in `dropped_count`.
     """
@@ -32,7 +35,9 @@ class RecallLogQueue:
         self._database = database
         self._count_max = count_max
         self._queue: deque[dict[str, object]] = deque()
-        self._task: asyncio.Task[None] | None = None
+        self._woken = asyncio.Event()
+        self._is_supervised = False
+        self._own = BackgroundTask("the log of recalls", self._written, self._rest)
         self._one_flush = asyncio.Lock()
         self.dropped_count = 0
 
@@ -46,8 +51,9 @@ class RecallLogQueue:
             self._drop(1, "the queue is full")
             return
         self._queue.append(row_of(answers))
-        if self._task is None or self._task.done():
-            self._task = asyncio.get_running_loop().create_task(self._run(), name="memory-recall-log")
+        self._woken.set()
+        if not self._is_supervised:
+            self._own.start()
 
     async def of_run(self, run_ref: str, *, tenant_id: str) -> list[Access]:
         """The recalls of a run in the order of their answers: those in the database, then those still queued."""
@@ -74,22 +80,30 @@ class RecallLogQueue:
 
     async def close(self) -> None:
         """Write what is queued, as far as the database takes it, and end the background."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        await self._own.stop()
         try:
             await self.flush()
         except Unavailable:
             self._drop(len(self._queue), "the database did not answer at the stop")
 
-    async def _run(self) -> None:
-        while self._queue:
-            try:
-                await self.flush()
-            except Unavailable:
-                _LOG.debug("the log of recalls waits for the database", exc_info=True)
-                await asyncio.sleep(RETRY_S)
+    async def run(self, completed: Callable[[], None]) -> None:
+        """Write whatever is queued, until cancelled; `completed` is called after each round.
+
+        Raises Unavailable with the rest still queued. It can be run again.
+        """
+        self._is_supervised = True
+        await self._own.stop()
+        await self._written(completed)
+
+    async def _written(self, completed: Callable[[], None]) -> None:
+        while True:
+            self._woken.clear()
+            await self.flush()
+            completed()
+            await self._woken.wait()
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(RETRY_S)
 
     def _drop(self, count: int, why: str) -> None:
         if count and not self.dropped_count:

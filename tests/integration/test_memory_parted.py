@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import create_engine, update
+from sqlalchemy import Engine, create_engine, event, update
 
 from tests.support.folded_names import believed
 from tests.support.memory_house import CHANGE, HOME, NOW, draft, house, remembered
@@ -105,3 +105,57 @@ def apart(url: str, tenant_id: str = HOME.tenant_id) -> None:
         own = update(assertion).where(assertion.c.tenant_id == tenant_id)
         connection.execute(own.values(subject_key=assertion.c.subject))
     engine.dispose()
+
+
+async def test_a_split_reads_the_place_of_its_chain_alone(tmp_path: Path) -> None:
+    """However many chains are merged elsewhere, the writer's turn is not longer: it runs the same statements."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    counts: list[int] = []
+    async with house(url, MemoryIndex()) as memory:
+        for elsewhere_count in (0, 3):
+            scope = Scope(tenant_id="acme", namespace=("n", str(elsewhere_count)))
+            others = [Scope(tenant_id="acme", namespace=("others", str(at))) for at in range(elsewhere_count)]
+            with folding():
+                for place in (scope, *others):
+                    await say(memory, "Pena", "Oslo", 9, scope=place)
+                    await say(memory, "Pe\u00f1a", "Bergen", 5, scope=place)
+            apart(url)
+            database = Database.open(url)
+            with counting_statements() as statements:
+                assert len(await split_chain(database, scope, "Pena", "city", change=CHANGE)) == 2
+            await database.close()
+            counts.append(len(statements))
+
+    assert counts[0] == counts[1]
+
+
+async def test_a_chain_that_was_parted_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    """Two commands that begin together part it once: the second looks again under the locks."""
+    url = f"sqlite:///{tmp_path}/memory.db"
+    async with house(url, MemoryIndex()) as memory:
+        with folding():
+            await say(memory, "Pena", "Oslo", 9)
+            await say(memory, "Pe\u00f1a", "Bergen", 5)
+        apart(url)
+        databases = [Database.open(url) for _ in range(2)]
+
+        made = await asyncio.gather(*(split_chain(each, HOME, "Pena", "city", change=CHANGE) for each in databases))
+
+        for each in databases:
+            await each.close()
+        assert sorted(map(len, made)) == [0, 2]
+
+
+@contextmanager
+def counting_statements() -> Iterator[list[str]]:
+    """Every statement that this process runs meanwhile."""
+    statements: list[str] = []
+
+    def noted(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", noted)
+    try:
+        yield statements
+    finally:
+        event.remove(Engine, "before_cursor_execute", noted)

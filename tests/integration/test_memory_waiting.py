@@ -13,11 +13,14 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.support.memory_house import HOME, NOW, draft, house, question, remembered
-from threadmark.memory import Database, EdgeIndex, Forget, Recollection, Scope
+from tests.support.waiting import wait_until
+from threadmark.memory import Database, EdgeIndex, Forget, Recollection, Scope, Unavailable
 from threadmark.memory.erase import erasure_jobs, leftovers
+from threadmark.memory.recall.recall_log import record_all
 from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.store.outbox import enqueue_again
 from threadmark.memory.store.spaces import live
+from threadmark.workers.supervisor import Supervisor
 
 
 @pytest.fixture
@@ -92,6 +95,38 @@ async def test_a_stop_writes_what_is_queued(tmp_path: Path) -> None:
         (access,) = await memory.recalls("run-1", tenant_id="acme")
 
     assert access.recall_id == answers.recall_id
+
+
+async def test_an_error_of_the_log_is_said_counted_and_tried_again(
+    memory: Recollection, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Under the supervisor of its process: an outage loses nothing, and nothing else writes the log meanwhile."""
+    await remembered(memory, draft("The gate code is 4711."))
+    write, failed_count = memory._database.write, 0
+
+    async def failing(unit: Any) -> Any:
+        nonlocal failed_count
+        if failed_count < 3 and getattr(unit, "func", None) is record_all:
+            failed_count += 1
+            raise Unavailable("the disk is full")
+        return await write(unit)
+
+    monkeypatch.setattr(memory._database, "write", failing)
+    supervisor = Supervisor()
+    loop = supervisor.start("memory recall log", lambda own: memory.keep_recall_log(own.completed), delay_s_max=0.05)
+    await wait_until(lambda: loop.round_count, description="a round without recalls")
+    try:
+        for _ in range(2):
+            await memory.recall(question("What is the gate code?", run_ref="run-1"))
+        await wait_until(lambda: not len(memory._recall_log), description="the log to be written")
+        await wait_until(lambda: loop.failure_count == 0, description="the end of the round")
+    finally:
+        await supervisor.stop(loop)
+
+    assert (loop.error_count, failed_count, memory.dropped_recall_count) == (3, 3, 0)
+    assert "memory recall log failed and is tried again in" in caplog.text
+    assert "the disk is full" in caplog.text
+    assert len(await memory.recalls("run-1", tenant_id="acme")) == 2
 
 
 async def test_a_queued_recall_of_what_was_erased_is_not_written(memory: Recollection) -> None:

@@ -97,7 +97,7 @@ async def test_no_loop_ends_with_an_outage(cluster: Cluster, client: Client, pos
         return bool(loops["heartbeat"]["error_count"] > 0 and not loops["sweep"]["is_stale"])
 
     await wait_until(says_that_it_failed, description="the errors to be logged", timeout_s=WAIT_S)
-    assert {"sweep", "task sweep", "heartbeat", "memory upkeep"} <= set(await loops_of(client))
+    assert {"sweep", "task sweep", "heartbeat", "memory upkeep", "memory recall log"} <= set(await loops_of(client))
 
 
 async def test_a_worker_that_cannot_sweep_says_so(cluster: Cluster, postgres: PrivatePostgres) -> None:

@@ -69,6 +69,14 @@ async def test_what_was_remembered_before_a_restart_is_recalled_after_it(tmp_pat
         assert await recall(side.recollection, "What tea does Ada drink?") == (["Ada drinks green tea"], True)
 
 
+async def test_the_supervisor_keeps_everything_that_memory_does_in_the_background(tmp_path: Path) -> None:
+    """An error in any of it is counted where an operator looks."""
+    async with opened(settings_of(tmp_path)) as side:
+        names = {report.name for report in side._supervisor.reports()}
+
+    assert names == {"memory upkeep", "memory index", "memory recall log"}
+
+
 @pytest.mark.parametrize("index", ["embedded", "memory"])
 async def test_one_process_owns_the_index_and_the_next_takes_over(tmp_path: Path, index: str) -> None:
     """The second answers from the database, never opens the index, and owns it when the first is gone."""
