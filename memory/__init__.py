@@ -59,9 +59,8 @@ if TYPE_CHECKING:
         Verdict,
         Which,
     )
-    from threadmark.memory.model.change import Change
     from threadmark.memory.model.filters import Filter, parse_filter
-    from threadmark.memory.model.provenance import Evidence, Origin, Role, Trust, quote_hash
+    from threadmark.memory.model.provenance import Change, Evidence, Origin, Role, Trust, quote_hash
     from threadmark.memory.model.question import Answer, Answers, Include, Question, Withheld
     from threadmark.memory.model.scope import Scope
     from threadmark.memory.recall.block import NOTICE, block

@@ -13,7 +13,6 @@ from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.erasure_runner import ErasureRunner
 from threadmark.memory.erase.external_copies import ExternalCopies
 from threadmark.memory.erase.forget import Erasure, Forget
-from threadmark.memory.erase.retention import forget_old
 from threadmark.memory.errors import Refused, Unavailable
 from threadmark.memory.exports.archive import export_to
 from threadmark.memory.exports.spooled_lines import SpooledLines
@@ -23,17 +22,15 @@ from threadmark.memory.index.indexer import Indexer
 from threadmark.memory.index.rebuild import Agreement, Rebuild
 from threadmark.memory.model.admission import Selector
 from threadmark.memory.model.assertion import Assertion, Draft, Verdict, Which
-from threadmark.memory.model.change import Change, by
 from threadmark.memory.model.filters import Filter
 from threadmark.memory.model.instants import FAR_US, to_us
-from threadmark.memory.model.provenance import Evidence
+from threadmark.memory.model.provenance import Change, Evidence, by
 from threadmark.memory.model.question import Answers, Question
 from threadmark.memory.model.scope import Scope
 from threadmark.memory.recall.recall_log import Access
 from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.recall.recipe import CURRENT, Recipe
-from threadmark.memory.recall.retrieval import Answering
-from threadmark.memory.recall.token_budget import estimated_tokens
+from threadmark.memory.recall.retrieval import Answering, estimated_tokens
 from threadmark.memory.store import assertion_queries
 from threadmark.memory.store.database import Database
 from threadmark.memory.store.receipts import Receipt, refuse_answered, write_once
@@ -302,13 +299,8 @@ class Recollection:
 
     async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
         """Erase what has expired, recalls from before an instant, imports that were given up; how many assertions."""
-        count = 0
-        for tenant_id in await self._database.read(partial(erasure_jobs.tenants_with_expired, now=to_us(now))):
-            swept = await self.erase(Forget(expired_by=now), tenant_id=tenant_id, now=now)
-            count += swept.counts.get("assertions", 0)
         await self._importer.resume()
-        await forget_old(self._database, now=now, recalls_before=recalls_before)
-        return count
+        return await self._erasures.sweep(now=now, recalls_before=recalls_before)
 
     async def export(self, *, scope: Scope) -> Sequence[str]:
         """Everything that the scope covers, as JSON lines."""

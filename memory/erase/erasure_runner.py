@@ -2,16 +2,20 @@
 
 import logging
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 
 from threadmark.memory.erase import erasure_jobs
 from threadmark.memory.erase.external_copies import ExternalCopies, erase_copies, erase_late_copies
-from threadmark.memory.erase.forget import Erasure
+from threadmark.memory.erase.forget import Erasure, Forget
 from threadmark.memory.erase.leftovers import remove_leftovers
 from threadmark.memory.errors import IndexUnavailable, Unavailable
 from threadmark.memory.index.indexer import Indexer
+from threadmark.memory.model.instants import to_us
+from threadmark.memory.recall.recall_log import forget_before
 from threadmark.memory.recall.recall_log_queue import RecallLogQueue
 from threadmark.memory.store.database import Database
+from threadmark.memory.store.receipts import forget_expired
 
 __all__ = ["ErasureRunner"]
 
@@ -19,7 +23,7 @@ _LOG = logging.getLogger("threadmark.memory")
 
 
 class ErasureRunner:
-    """Performs erasures that are noted in the database, each from wherever it was interrupted."""
+    """Performs erasures that are noted in the database, each from wherever it was interrupted; sweeps what is old."""
 
     def __init__(
         self, database: Database, indexer: Indexer, recall_log: RecallLogQueue, copies: ExternalCopies | None
@@ -62,3 +66,18 @@ class ErasureRunner:
             # The job's selector may be a name; if the log is being read now, the hourly retention empties it.
             await self._database.checkpoint()
         return done
+
+    async def sweep(self, *, now: datetime, recalls_before: datetime) -> int:
+        """Erase what has expired, and forget old recalls and receipts, off the disk too; how many assertions."""
+        instant, count = to_us(now), 0
+        for tenant_id in await self._database.read(partial(erasure_jobs.tenants_with_expired, now=instant)):
+            expired = partial(erasure_jobs.begin, tenant_id=tenant_id, what=Forget(expired_by=now), now=instant)
+            begun = await self._database.write(expired)
+            swept = await self.perform(begun.erasure_id, tenant_id=tenant_id, now=instant)
+            count += swept.counts.get("assertions", 0)
+        while await self._database.write(partial(forget_before, instant=recalls_before)):
+            continue
+        while await self._database.write(partial(forget_expired, now=instant)):
+            continue
+        await self._database.checkpoint()
+        return count

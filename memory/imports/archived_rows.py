@@ -8,7 +8,6 @@ from sqlalchemy import Table
 from threadmark.memory.errors import Refused
 from threadmark.memory.exports.archive import DERIVED, LOCAL
 from threadmark.memory.exports.spooled_lines import LINE_LENGTH_MAX
-from threadmark.memory.imports.identity_columns import identity_columns
 from threadmark.memory.model.admission import Hold, Selector
 from threadmark.memory.model.assertion import Cardinality
 from threadmark.memory.model.instants import FAR_US, from_us
@@ -16,6 +15,9 @@ from threadmark.memory.model.provenance import Origin
 from threadmark.memory.model.values import canonical, check_json, load
 from threadmark.memory.recall.recall_log import access_of
 from threadmark.memory.store.rows import assertion_of, evidence_of
+from threadmark.memory.text.identity import identity_key
+from threadmark.memory.write.preparation import named_speaker, subject_key
+from threadmark.memory.write.statement_digest import renewed_digest
 
 __all__ = ["parsed"]
 
@@ -55,7 +57,25 @@ def parsed(line: str, path: str, tables: Mapping[str, Table]) -> tuple[str, dict
         raise Refused(f"{path}.{error.path}", error.why) from error
     except (ValueError, TypeError, KeyError, OverflowError) as error:
         raise Refused(path, f"does not read as a row of kind {kind!r}: {error}") from error
-    return kind, row | identity_columns(kind, row)
+    return kind, row | _identity_columns(kind, row)
+
+
+def _identity_columns(kind: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns by which names are compared, made from the words: an older version's export holds folded names."""
+    match kind:
+        case "assertion":
+            return {
+                "subject_key": subject_key(row["kind"], row["subject"]),
+                "attribute_key": None if row["attribute"] is None else identity_key(row["attribute"]),
+                "digest": renewed_digest(row),
+                "said_by": named_speaker(row["kind"], load(row["text"])),
+            }
+        case "evidence":
+            return {"actor_key": None if row["actor"] is None else identity_key(row["actor"])}
+        case "attribute":
+            return {"attribute_key": identity_key(row["attribute_key"])}
+        case _:
+            return {}
 
 
 def _check_cell(table: Table, name: str, value: Any, path: str) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from threadmark.memory.errors import Refused
 from threadmark.memory.items.item_filter import matches
 from threadmark.memory.model.assertion import ITEM, Assertion, Cardinality, Draft
-from threadmark.memory.model.change import Change
 from threadmark.memory.model.filters import Filter
+from threadmark.memory.model.provenance import Change
 from threadmark.memory.model.question import Question
 from threadmark.memory.model.scope import Namespace, Scope
 from threadmark.memory.model.values import canonical, check_json, check_label

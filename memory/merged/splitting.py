@@ -10,9 +10,8 @@ from sqlalchemy import Connection, select
 from threadmark.memory.merged.merged_chains import Link, merged_links
 from threadmark.memory.merged.replay import Retraction, Said, replayed
 from threadmark.memory.model.assertion import Cardinality, Closing
-from threadmark.memory.model.change import Change, by
 from threadmark.memory.model.instants import FAR_US
-from threadmark.memory.model.provenance import Role
+from threadmark.memory.model.provenance import Change, Role, by
 from threadmark.memory.model.scope import Scope, namespace_key
 from threadmark.memory.model.timeline import Succession
 from threadmark.memory.store.database import Database

@@ -1,14 +1,16 @@
-"""Where an assertion comes from: the moment, who spoke, and how far the speaker is trusted."""
+"""Where an assertion comes from: the moment, who spoke, how far the speaker is trusted; and who changes a belief."""
 
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from threadmark.memory.errors import Refused
+from threadmark.memory.model.instants import to_us
 from threadmark.memory.model.values import canonical, check_code_points, check_label, check_text
 
-__all__ = ["Evidence", "Origin", "Role", "Trust", "quote_hash"]
+__all__ = ["Change", "Evidence", "Origin", "Role", "Trust", "by", "quote_hash"]
 
 SEQ_MAX = 2**53 - 1
 
@@ -99,3 +101,19 @@ class Evidence:
 def quote_hash(text: str) -> str:
     """The content hash of a quoted text."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Change:
+    """Who changes a belief, and when."""
+
+    __slots__ = ("by", "now", "trust")
+
+    def __init__(self, *, by: str, now: datetime, trust: Trust = Trust.USER) -> None:
+        self.by = by
+        self.now = now
+        self.trust = trust
+
+
+def by(change: Change) -> dict[str, Any]:
+    """The change as the arguments of a unit of work."""
+    return {"by": change.by, "trust": change.trust, "now": to_us(change.now, "now")}

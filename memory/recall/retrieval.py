@@ -19,7 +19,6 @@ from threadmark.memory.recall.post_filter import AdmissibilityFilter, Held
 from threadmark.memory.recall.query_features import query_features
 from threadmark.memory.recall.ranking import Candidate, Ranked, rank
 from threadmark.memory.recall.recipe import CURRENT, Recipe, weighed_for
-from threadmark.memory.recall.token_budget import fitting
 from threadmark.memory.recall.unindexed import scores
 from threadmark.memory.store.assertion_queries import by_ids, words_of
 from threadmark.memory.store.database import Database
@@ -27,10 +26,11 @@ from threadmark.memory.store.spaces import Space
 from threadmark.memory.text.bm25 import dimension
 from threadmark.memory.text.terms import terms
 
-__all__ = ["Answering"]
+__all__ = ["Answering", "estimated_tokens", "fitting"]
 
 #: How often the list is refilled when what was proposed was withheld, each time from four times as many.
 REFILL_COUNT_MAX, REFILL_FACTOR = 3, 4
+BYTES_PER_TOKEN = 4
 
 
 class _Proposals:
@@ -172,6 +172,25 @@ class Answering:
         return {
             row.number: (own[row.number], [*words.get(row.previous_id or "", []), *own[row.number]]) for row in rows
         }
+
+
+def estimated_tokens(text: str) -> int:
+    """About how many tokens a text is, erring on the high side; for callers without an exact counter."""
+    return -(-len(text.encode()) // BYTES_PER_TOKEN) + 1
+
+
+def fitting(texts: Sequence[str], token_count_max: int | None, count_tokens: Callable[[str], int]) -> list[int]:
+    """The places of the texts that fit together, taken in order; a long one makes room for shorter ones after it."""
+    if token_count_max is None:
+        return list(range(len(texts)))
+    left = token_count_max
+    chosen: list[int] = []
+    for at, text in enumerate(texts):
+        cost = count_tokens(text)
+        if cost <= left:
+            chosen.append(at)
+            left -= cost
+    return chosen
 
 
 def _disposed(

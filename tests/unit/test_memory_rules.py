@@ -15,7 +15,7 @@ from threadmark.memory.model.timeline import Remainder, Version, cover, held_at,
 from threadmark.memory.model.values import check_json, check_text
 from threadmark.memory.recall.query_features import query_features
 from threadmark.memory.recall.ranking import Candidate, QueryFeatures, rank
-from threadmark.memory.recall.token_budget import estimated_tokens, fitting
+from threadmark.memory.recall.retrieval import estimated_tokens, fitting
 from threadmark.memory.recall.unindexed import scores
 from threadmark.memory.text.bm25 import TEXT_LENGTH, dimension, idf, weights
 from threadmark.memory.text.dates import asks_for_time, has_time_words, window
