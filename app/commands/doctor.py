@@ -14,7 +14,7 @@ from threadmark.app.access.first_key import FIRST_KEY_FILE, token_in
 from threadmark.app.access.key_store import find_key, has_operator
 from threadmark.app.commands import doctor_parts
 from threadmark.app.commands.common import environment_of
-from threadmark.app.commands.doctor_parts import OTHERS, Finding, database_error
+from threadmark.app.commands.doctor_parts import OTHERS, Finding, database_error, is_there
 from threadmark.app.schema import gaps
 from threadmark.app.server import CannotListen, listen
 from threadmark.workers.agents.agent import load_registry
@@ -69,13 +69,13 @@ def _unknown_variables(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 def _key_file(settings: Settings) -> Iterator[Finding]:
     path = settings.data_dir / FIRST_KEY_FILE
-    if path.exists() and path.stat().st_mode & OTHERS:
+    if is_there(path) and path.stat().st_mode & OTHERS:
         yield Finding(False, f"the key in {path} can be read by other users: chmod 600 {path}")
 
 
 def _database(settings: Settings) -> Iterator[Finding]:
     url = make_url(settings.state_database_url)
-    if url.get_backend_name() == "sqlite" and not Path(url.database or "").exists():
+    if url.get_backend_name() == "sqlite" and not is_there(Path(url.database or "")):
         yield Finding(True, "the state database will be made by the first start")
         return
     try:

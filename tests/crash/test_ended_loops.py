@@ -6,7 +6,7 @@ from tests.support.service import Service
 from tests.support.waiting import wait_until
 
 
-@pytest.mark.parametrize("name", ["sweep", "task sweep", "fold cache"])
+@pytest.mark.parametrize("name", ["sweep", "task sweep", "fold cache", "housekeeping", "memory upkeep", "memory index"])
 async def test_a_process_that_lost_a_loop_ends_and_says_so(name: str) -> None:
     """It exits with 1, and the log names the loop; before, it would have looked alive and found nothing any more."""
     with Service({"THREADMARK_AGENTS": "tests.crash.ending_agents:registry"}) as service:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
@@ -92,7 +93,8 @@ def directory(text: str) -> Path:
     # A question mark would begin the query of the SQLite addresses made from this path.
     _wanted(text, text.isprintable() and "?" not in text)
     path = Path(text).expanduser().absolute()
-    return _wanted(path, not path.exists() or path.is_dir())
+    # `os.path`: behind a folder that is closed to this user `Path.exists` raises, and `make_data_dir` says it better.
+    return _wanted(path, not os.path.exists(path) or path.is_dir())
 
 
 def database_url(text: str) -> str:
