@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 import signal
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Literal, LiteralString
@@ -16,6 +15,8 @@ from tests.crash.fleet import LEASE_TTL_S, Fleet
 from tests.crash.supervised_process import Mortal
 
 __all__ = ["FAULTS", "Storm"]
+
+OF_PROCESSES = ("kill", "terminate", "freeze")
 
 #: The stories of a round have ended by then, or nearly.
 FAULT_MS_MAX = 1_200
@@ -33,14 +34,11 @@ CUT: LiteralString = f"SELECT pg_terminate_backend(pid)::int FROM ({BACKENDS}) A
 
 
 class Storm:
-    """Brings faults upon a fleet, and knows when PostgreSQL was away. All chance comes from `chance`."""
+    """Brings faults upon a fleet, and notes in its `unrest` when. All chance comes from `chance`."""
 
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self.counts: Counter[str] = Counter()
-        #: Epoch seconds, from and to.
-        self.outages: list[tuple[float, float]] = []
-        self._away_since_s: float | None = None
         #: One outage at a time: a server that another fault is starting cannot be stopped.
         self._outage = asyncio.Lock()
         self._redis = asyncio.Lock()
@@ -49,12 +47,9 @@ class Storm:
         """Bring the fault at an instant within FAULT_MS_MAX; returns when it is over."""
         await asyncio.sleep(chance.randint(0, FAULT_MS_MAX) / 1000)
         self.counts[fault] += 1
-        await FAULTS[fault](self, chance)
-
-    def was_away_throughout(self, from_s: float, to_s: float) -> bool:
-        """Whether PostgreSQL answered nobody from the one instant to the other."""
-        ongoing = [] if self._away_since_s is None else [(self._away_since_s, to_s)]
-        return any(began <= from_s and to_s <= ended for began, ended in [*self.outages, *ongoing])
+        # Those of processes alone disturb no other process.
+        with contextlib.nullcontext() if fault in OF_PROCESSES else self._fleet.unrest.disturbed():
+            await FAULTS[fault](self, chance)
 
     async def kill(self, chance: random.Random) -> None:
         """SIGKILL to a worker, or now and then to an API."""
@@ -112,10 +107,8 @@ class Storm:
         async with self._outage:
             await asyncio.to_thread(self._fleet.stop_database, way)
             # Away from here on: until it has stopped, and once it starts, it may still or already answer.
-            began_s = self._away_since_s = time.time()
-            await asyncio.sleep(chance.choice([0.0, 0.0, DOWN_S]))
-            self.outages.append((began_s, time.time()))
-            self._away_since_s = None
+            with self._fleet.unrest.away():
+                await asyncio.sleep(chance.choice([0.0, 0.0, DOWN_S]))
             await asyncio.to_thread(self._fleet.postgres.start)
 
     def _on_backends(self, statement: LiteralString) -> list[int]:

@@ -22,6 +22,7 @@ from tests.crash.client import Client
 from tests.crash.doomed import Death
 from tests.crash.launching import Launcher
 from tests.crash.supervised_process import Mortal
+from tests.crash.unrest import Unrest
 from tests.support.daemon import free_port
 from tests.support.servers import PrivatePostgres, PrivateRedis
 from tests.support.waiting import wait_until
@@ -62,6 +63,7 @@ class Fleet:
         self.postgres, self.redis = postgres, redis
         self.folder = Path(tempfile.mkdtemp(prefix="threadmark-fleet-"))
         self.deaths: list[Death] = []
+        self.unrest = Unrest()
         self._environment = {
             "THREADMARK_STATE_DATABASE_URL": database_url,
             "THREADMARK_REDIS_URL": redis.url,
@@ -128,8 +130,9 @@ class Fleet:
 
     def break_database(self) -> None:
         """Stop PostgreSQL as a crash does, and start it again; transactions under way are cut off."""
-        self.stop_database()
-        self.postgres.start()
+        with self.unrest.disturbed():
+            self.stop_database()
+            self.postgres.start()
 
     def stop_database(self, way: Literal["stopped", "killed"] = "stopped") -> None:
         """End PostgreSQL as a crash does: by its own immediate shutdown, or by SIGKILL to its first process."""

@@ -43,6 +43,10 @@ class Mortal:
         assert self._child is not None, "it was never started"
         return self._child.pid
 
+    def has_ended(self, pid: int) -> bool:
+        """Whether the process of this id runs no more."""
+        return self.pid != pid or (self._child is not None and self._child.ended.done())
+
     @property
     def log(self) -> str:
         """All that its processes have written."""

@@ -10,6 +10,7 @@ from tests.crash.chaos import CUT
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
+from tests.crash.readiness import watch_readiness
 from tests.support.pgbouncer import PrivatePgBouncer
 from tests.support.scenario import Conversation, Plot, play
 from tests.support.scenario_checks import violations
@@ -37,7 +38,8 @@ async def _play_through(fleet: Fleet, client: Client, name: str, cut: Cut) -> li
             )
 
         await wait_until(lambda: refunds() == STORY_COUNT, description="every refund to be called", timeout_s=60)
-        await asyncio.to_thread(cut)
+        with fleet.unrest.disturbed():
+            await asyncio.to_thread(cut)
     return [each.result() for each in stories]
 
 
@@ -59,12 +61,15 @@ def _restart(pooler: PrivatePgBouncer) -> None:
 async def _cut_again_and_again(fleet: Fleet, cut: Cut) -> None:
     async with fleet.alive() as client:
         expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
-        for number in range(ROUND_COUNT):
-            conversations = await _play_through(fleet, client, f"cut-{number}", cut)
+        async with watch_readiness(fleet) as watch:
+            for number in range(ROUND_COUNT):
+                conversations = await _play_through(fleet, client, f"cut-{number}", cut)
 
-            broken = [each for found in conversations for each in violations(found, fleet.effects(), [], expected)]
-            assert broken == []
-            assert [each.resolutions for each in conversations] == [[]] * STORY_COUNT
+                broken = [each for found in conversations for each in violations(found, fleet.effects(), [], expected)]
+                assert broken == []
+                assert [each.resolutions for each in conversations] == [[]] * STORY_COUNT
+            await watch.all_ready(fleet.urls)
+        assert watch.untrue == []
         assert fleet.deaths == []
         assert client.complaints == []
 

@@ -19,6 +19,7 @@ import pytest
 from tests.crash.client import Client
 from tests.crash.fleet import Fleet
 from tests.crash.launching import Launcher
+from tests.crash.readiness import watch_readiness
 from tests.crash.recovery_lag import takeover_lags_s
 from tests.crash.supervised_process import Mortal
 from tests.support.scenario import Conversation, Plot, play
@@ -84,12 +85,16 @@ async def test_after_any_kill_nothing_is_lost_and_nothing_done_twice(
         fleet = Fleet(launcher, postgres, private_redis, database_url=url, worker_count=worker_count)
         async with fleet.alive() as client:
             expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
-            for name in _names(round_count, is_soak):
-                broken = await _round(fleet, client, name, expected, score, stores_fall=stores_fall)
-                assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
-                if is_soak and score.round_count % ROUNDS_A_LINE == 0:
-                    with capsys.disabled():
-                        print(f"\n{score}", end="", flush=True)
+            async with watch_readiness(fleet) as watch:
+                for name in _names(round_count, is_soak):
+                    broken = await _round(fleet, client, name, expected, score, stores_fall=stores_fall)
+                    broken += watch.untrue
+                    assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
+                    if is_soak and score.round_count % ROUNDS_A_LINE == 0:
+                        with capsys.disabled():
+                            print(f"\n{score}; {watch}", end="", flush=True)
+                await watch.all_ready(fleet.urls)
+            assert watch.untrue == []
 
     assert score.kill_count >= score.round_count
     # A few rounds are no judge of time, and neither is the slowest of hundreds on a machine that does other things too.
@@ -151,7 +156,8 @@ async def _break_database(fleet: Fleet, delay_ms: int, score: Score) -> None:
 
 async def _empty_redis(fleet: Fleet, delay_ms: int, score: Score) -> None:
     await asyncio.sleep(delay_ms / 1000)
-    fleet.redis.flush()
+    with fleet.unrest.disturbed():
+        fleet.redis.flush()
     score.redis_count += 1
 
 

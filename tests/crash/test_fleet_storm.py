@@ -63,20 +63,27 @@ async def test_a_fleet_outlives_every_sort_of_fault(
     round_count: int,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """No violation, no 500, no 503 without Retry-After, no untrue `/ready`, no stream with a gap or a duplicate."""
+    """No violation, no 500, no 503 without Retry-After, no untrue `/ready`, no stream with a gap or a duplicate.
+
+    `/ready` is untrue where it says yes of a database that is away, no while all is well, or nothing.
+    """
     is_soak, began_s = round_count > len(FAULTS), time.monotonic()
     async with start_fleet(fsync=is_soak) as (fleet, client), Client(fleet.urls[1], fleet.key) as rival:
         expected = await play(client, Plot(order_id="uninterrupted"), fleet.effects)
         storm = Storm(fleet)
-        async with watch_readiness(fleet, storm) as untrue:
+        async with watch_readiness(fleet) as watch:
             for number, name in enumerate(_names(round_count, is_soak)):
                 broken = await _round(fleet, storm, (client, rival), tmp_path, name, expected)
-                broken += [*client.complaints, *rival.complaints, *untrue]
+                broken += [*client.complaints, *rival.complaints, *watch.untrue]
                 assert broken == [], f"replay with CRASH_SEED='{name}':\n" + "\n".join(broken)
                 if is_soak and (number + 1) % ROUNDS_A_LINE == 0:
                     with capsys.disabled():
                         line = ", ".join(f"{fault} {count}" for fault, count in sorted(storm.counts.items()))
-                        print(f"\n{time.monotonic() - began_s:5.0f} s: {number + 1} rounds; {line}", end="", flush=True)
+                        print(
+                            f"\n{time.monotonic() - began_s:5.0f} s: {number + 1} rounds; {line}; {watch}", flush=True
+                        )
+            await watch.all_ready(fleet.urls)
+            assert watch.untrue == []
 
     assert CHOSEN is not None or set(storm.counts) == set(FAULTS)
 
