@@ -6,7 +6,7 @@ import sys
 __all__ = ["NAMES", "main"]
 
 NAMES = (
-    "journal", "postgresql", "load", "recall", "memory", "imports",
+    "journal", "postgresql", "load", "recall", "memory", "embedders", "imports",
     "compaction", "compactors", "long_threads", "long_writes", "takeover",
 )  # fmt: skip
 

@@ -245,7 +245,7 @@ def install_size(row: Row) -> None:
         files = distribution(package).files or []
         total += sum(Path(str(each.locate())).stat().st_size for each in files if Path(str(each.locate())).is_file())
     row("installed size of what memory adds, MB", "", f"{total / 1e6:.0f}", "at most 120")
-    code = "import memory, asyncio; e = threadmark.memory.WordLlamaEmbedder(); asyncio.run(e.embed(['x']))"
+    code = "import asyncio, threadmark.memory; e = threadmark.memory.WordLlamaEmbedder(); asyncio.run(e.embed(['x']))"
     begin = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
     row("a new process until its first embedding, s", "", f"{time.perf_counter() - begin:.1f}")

@@ -1,6 +1,6 @@
 """Recall by category, beside BM25 and dense alone, through the whole of memory: database, embedded index, embedder.
 
-    python -m bench.recall [--data FILE …] [--minilm FOLDER] [--embedders wordllama,minilm,hashed]
+    python -m bench.recall [--data FILE …] [--embedders wordllama,minilm,hashed]
 
 Always measured: the project's own synthetic conversations (`bench.parts.conversations`). Measured when it is there:
 `../shared/data/locomo-dev.json` beside the repository (LoCoMo, CC BY-NC 4.0: for evaluation only, never a part of this
@@ -151,12 +151,12 @@ async def _places(memory: Recollection, asked: Asked, scope: Scope) -> list[int 
     return [order.index(each) if each in order else None for each in asked.evidence]
 
 
-def embedders(names: Sequence[str], minilm: Path | None) -> Iterator[Embedder]:
+def embedders(names: Sequence[str]) -> Iterator[Embedder]:
     """The embedders by name; one whose weights are not installed is reported and left out."""
     for name in names:
         try:
             if name == "minilm":
-                yield MiniLmEmbedder(minilm)
+                yield MiniLmEmbedder()
             else:
                 yield WordLlamaEmbedder() if name == "wordllama" else HashedEmbedder()
         except EmbedderFailed as error:
@@ -182,10 +182,9 @@ async def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="recall@5, recall@10 and MRR by category")
     parser.add_argument("--data", type=Path, nargs="*", default=[LOCOMO] if LOCOMO.is_file() else [])
-    parser.add_argument("--minilm", type=Path, default=None)
     parser.add_argument("--embedders", default="wordllama,minilm")
     given = parser.parse_args()
-    chosen = list(embedders(given.embedders.split(","), given.minilm))
+    chosen = list(embedders(given.embedders.split(",")))
     await report("synthetic", list(synthetic()), chosen)
     if not given.data:
         print("(not measured: LoCoMo; its file is not here)")

@@ -40,10 +40,14 @@ def server_index(url: str, api_key: str | None) -> Index:
 
 
 def choose_embedder(kind: str, *, api_key: str | None, base_url: str | None) -> Embedder:
-    """`wordllama`, `minilm`, or `openai:<model>:<dimension>` of an endpoint. Nothing is loaded or called yet."""
+    """`wordllama`, `minilm`, or `openai:<model>:<dimension>` of an endpoint. Nothing is loaded or called yet.
+
+    Raises EmbedderMissing for `minilm` without the extra of that name.
+    """
     if kind == "wordllama":
         return LazyEmbedder(WordLlamaEmbedder.name, wordllama.DIMENSION, WordLlamaEmbedder)
     if kind == "minilm":
+        minilm.check_installed()
         return LazyEmbedder(MiniLmEmbedder.name, minilm.DIMENSION, MiniLmEmbedder)
     _, _, rest = kind.partition(":")
     model, _, dimension = rest.rpartition(":")

@@ -18,9 +18,12 @@ RecollectionError
     ├── ImportGivenUp       it stood still for so long that it was removed
     ├── IndexUnavailable
     └── EmbedderFailed
+        └── EmbedderMissing its packages are not installed: a start that asks for it ends with this sentence
 """
 
 from typing import TYPE_CHECKING
+
+from threadmark.user_error import UserError
 
 if TYPE_CHECKING:
     from threadmark.db import Condition
@@ -31,6 +34,7 @@ __all__ = [
     "BoundReached",
     "CannotUndo",
     "EmbedderFailed",
+    "EmbedderMissing",
     "FilterRefused",
     "ImportGivenUp",
     "ImportUnderWay",
@@ -167,6 +171,10 @@ class IndexUnavailable(Unavailable):
 
 class EmbedderFailed(Unavailable):
     """The embedder raised, or returned vectors that must not be stored (zero, not finite, wrong length)."""
+
+
+class EmbedderMissing(EmbedderFailed, UserError):
+    """The packages of the embedder are not installed; the sentence names the extra."""
 
 
 class ImportGivenUp(Unavailable):

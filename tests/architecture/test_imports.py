@@ -23,8 +23,8 @@ def private_imports(file: Source) -> list[str]:
     ]
 
 
-#: The one module that may import what an extra brings; it is imported only when the extra is asked for.
-EXTRA_OF = {"workers/telemetry/otel.py": "otel"}
+#: The one module that may import what an extra brings, and does so only when the extra is asked for.
+EXTRA_OF = {"memory/embedders/minilm.py": "minilm", "workers/telemetry/otel.py": "otel"}
 
 
 def normalised(distribution: str) -> str:

@@ -16,7 +16,6 @@ from threadmark.memory import (
     HashedEmbedder,
     Index,
     MemoryIndex,
-    MiniLmEmbedder,
     OpenAiEmbedder,
     WordLlamaEmbedder,
 )
@@ -51,8 +50,6 @@ def test_other_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         trusted(tmp_path / "nothing", wordllama.WEIGHTS_SHA256)
     with pytest.raises(EmbedderFailed, match="not installed"):
         installed_file("no-such-package-of-weights", "x")
-    with pytest.raises(EmbedderFailed):
-        MiniLmEmbedder(tmp_path)
     monkeypatch.setattr(wordllama, "WEIGHTS_SHA256", "0" * 64)
     with pytest.raises(EmbedderFailed, match="not the file that was checked"):
         WordLlamaEmbedder()

@@ -37,7 +37,8 @@ class MemorySettings(ServerSettings):
     start; `auto`: on THREADMARK_QDRANT_URL if that is set, else embedded."""
 
     embedder: Annotated[str, EMBEDDER] = declared("wordllama", example="openai:text-embedding-3-small:1536")
-    """What turns texts into vectors. A change takes effect with `threadmark reindex`."""
+    """What turns texts into vectors. `minilm` needs the extra of that name. A change takes effect with
+    `threadmark reindex`."""
 
     embedder_url: Annotated[str | None, SERVICE] = declared(
         shown="none: OPENAI_BASE_URL, or the provider's own", example="http://127.0.0.1:11434/v1"
