@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, func, literal, select, union_all
+from sqlalchemy import Connection, Select, and_, bindparam, func, literal, select, union_all
 
 from threadmark.memory.errors import UnknownAssertion
 from threadmark.memory.model.assertion import ITEM, Assertion, Which
@@ -104,12 +104,8 @@ def timeline(
     connection: Connection, scope: Scope, subject: str, attribute: str, *, exact: bool = False
 ) -> list[Assertion]:
     """Every version of an attribute of a subject, by belief and then by validity."""
-    query = _JOINED.where(
-        assertion.c.tenant_id == scope.tenant_id,
-        assertion.c.namespace_id.in_(known_namespaces(scope)),
-        assertion.c.subject_key == identity_key(subject),
-        assertion.c.attribute_key == identity_key(attribute),
-    ).order_by(assertion.c.known_from, assertion.c.valid_from, assertion.c.number)
+    versions = _of_attribute(scope, subject, attribute)
+    query = versions.order_by(assertion.c.known_from, assertion.c.valid_from, assertion.c.number)
     found = dressed(connection, rows(connection, query))
     return [each for each in found if not exact or is_below(scope.namespace, each.namespace)]
 
@@ -118,18 +114,27 @@ def held_at(
     connection: Connection, scope: Scope, subject: str, attribute: str, valid_us: int, known_us: int
 ) -> list[Assertion]:
     """What was believed at one instant to be true of an attribute at another."""
-    query = _JOINED.where(
+    query = (
+        _of_attribute(scope, subject, attribute)
+        .where(
+            assertion.c.hold == "",
+            assertion.c.valid_from <= valid_us,
+            assertion.c.valid_to > valid_us,
+            assertion.c.known_from <= known_us,
+            assertion.c.known_to > known_us,
+        )
+        .order_by(assertion.c.valid_from, assertion.c.number)
+    )
+    return dressed(connection, rows(connection, query))
+
+
+def _of_attribute(scope: Scope, subject: str, attribute: str) -> Select[Any]:
+    return _JOINED.where(
         assertion.c.tenant_id == scope.tenant_id,
         assertion.c.namespace_id.in_(known_namespaces(scope)),
         assertion.c.subject_key == identity_key(subject),
         assertion.c.attribute_key == identity_key(attribute),
-        assertion.c.hold == "",
-        assertion.c.valid_from <= valid_us,
-        assertion.c.valid_to > valid_us,
-        assertion.c.known_from <= known_us,
-        assertion.c.known_to > known_us,
-    ).order_by(assertion.c.valid_from, assertion.c.number)
-    return dressed(connection, rows(connection, query))
+    )
 
 
 def item_versions(connection: Connection, scope: Scope, key: str) -> list[Assertion]:
