@@ -69,7 +69,7 @@ class MiniLmEmbedder:
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), DIMENSION), np.float32)
-        # Each by itself: int8 scales by what runs together, and a text must not depend on those beside it.
+        # Each by itself: on one thread a padded batch takes as long.
         for vector, encoded in zip(vectors, self._tokenizer.encode_batch(texts), strict=True):
             ids = np.array([encoded.ids], np.int64)
             given = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
