@@ -162,12 +162,8 @@ async def fork_after(work: Compacting, thread: Thread, seq: int, text: str = "An
     await work.store.write(partial(update_state, change=change, now_us=work.store.now_us()))
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
-@given(seed=st.integers(0, 2**32), actions=st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=12))
-async def test_ledgers_verify_whatever_branch_an_erasure_is_asked_on(
-    compacting: Compacting, seed: int, actions: list[str]
-) -> None:
-    """Turns, forks, rewritten messages, compactions, erasures and restores in any order."""
+async def play(compacting: Compacting, seed: int, actions: list[str]) -> None:
+    """The actions in this order on a thread of their own, and a check after each."""
     compacting.turn_count += 1
     branching = Branching(compacting, f"t{compacting.turn_count}", random.Random(seed))
     await compacting.store.thread(branching.thread_id)
@@ -176,6 +172,23 @@ async def test_ledgers_verify_whatever_branch_an_erasure_is_asked_on(
     for action in actions:
         await branching.do(action)
         await branching.check()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), actions=st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=12))
+async def test_ledgers_verify_whatever_branch_an_erasure_is_asked_on(
+    compacting: Compacting, seed: int, actions: list[str]
+) -> None:
+    """Turns, forks, rewritten messages, compactions, erasures and restores in any order."""
+    await play(compacting, seed, actions)
+
+
+@pytest.mark.soak
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), actions=st.lists(st.sampled_from(ACTIONS), min_size=4, max_size=24))
+async def test_ledgers_verify_after_longer_histories(compacting: Compacting, seed: int, actions: list[str]) -> None:
+    """The same, ten times as often, and twice as long."""
+    await play(compacting, seed, actions)
 
 
 async def secret_behind_a_fork(compacting: Compacting) -> tuple[int, int, str]:
