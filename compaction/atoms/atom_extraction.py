@@ -21,6 +21,7 @@ from threadmark.compaction.atoms.moments import find_moments
 from threadmark.compaction.atoms.names import find_names
 from threadmark.compaction.atoms.paths import find_paths
 from threadmark.compaction.atoms.quotes import find_commands, find_errors, find_quotes
+from threadmark.db.execution.pools import check_wanted
 
 __all__ = ["EXTRACTOR_VERSION", "FINDERS", "extract_atoms", "extract_atoms_of"]
 
@@ -75,6 +76,7 @@ def extract_atoms_of(texts: Iterable[tuple[str, str]]) -> list[list[Atom]]:
     canvases = [Canvas(text, language) for text, language in texts]
     for find in FINDERS:
         for canvas in canvases:
+            check_wanted()
             find(canvas)
     return [_in_order(_settled(canvas.found)) for canvas in canvases]
 

@@ -8,6 +8,7 @@ from threadmark.compaction.atoms import EXTRACTOR_VERSION, Atom, extract_atoms_o
 from threadmark.compaction.atoms.language import guess_language
 from threadmark.compaction.clauses import Clause, extract_clauses, sentences
 from threadmark.compaction.input.source import SourceEntry
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["Analyses", "PartAnalysis", "TextAnalysis", "analyse", "analyse_all", "analyse_text"]
 
@@ -47,12 +48,12 @@ def analyse_all(entries: Sequence[SourceEntry]) -> list[tuple[PartAnalysis, ...]
 
 
 def _analyse_texts(texts: Sequence[str]) -> list[TextAnalysis]:
-    languages = list(map(guess_language, texts))
+    languages = list(map(guess_language, wanted_each(texts)))
     atoms = extract_atoms_of(zip(texts, languages, strict=True))
-    spans = list(map(sentences, texts))
+    spans = list(map(sentences, wanted_each(texts)))
     return [
         TextAnalysis(tuple(found), tuple(extract_clauses(text, spans_of, language)), tuple(spans_of))
-        for text, language, spans_of, found in zip(texts, languages, spans, atoms, strict=True)
+        for text, language, spans_of, found in zip(wanted_each(texts), languages, spans, atoms, strict=True)
     ]
 
 

@@ -19,6 +19,7 @@ from threadmark.compaction.ledger.survival import History, survive
 from threadmark.compaction.ledger.terms import Reason, Shown, Status
 from threadmark.compaction.ledger.unsupported import introduced_rows, mark_altered, mark_superseded
 from threadmark.compaction.ledger.weights import is_critical, salience
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = [
     "Account",
@@ -139,7 +140,7 @@ def close(account: Account, judged: Judged, secret: bytes, previous_root: str) -
     """
     # What no earlier ledger tells of has one of a few histories: they are made once, not for every row.
     fresh = {status: survive(None, account.compaction_id, status) for status in Status}
-    rows = [_row(account, unit, judged.outcomes[key], fresh) for key, unit in judged.units.items()]
+    rows = [_row(account, unit, judged.outcomes[key], fresh) for key, unit in wanted_each(judged.units.items())]
     rows.extend(judged.introduced)
     sealed = seal_rows(rows, secret)
     _check(judged.units, sealed)

@@ -8,6 +8,7 @@ from threadmark.compaction.input.analysis import Analyses, TextAnalysis
 from threadmark.compaction.input.source import SourceEntry
 from threadmark.compaction.ledger.rows import RowKey
 from threadmark.compaction.ledger.terms import UnitKind
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["ANCHORED", "Anchor", "anchors_of", "is_same_anchor", "source_anchors"]
 
@@ -69,7 +70,7 @@ def source_anchors(
 ) -> Iterator[tuple[RowKey, Anchor, int]]:
     """Key, anchor and `seq` of each anchored value of the entries, in order."""
     wanted = frozenset(classes)
-    for entry in entries:
+    for entry in wanted_each(entries):
         if entry.erased:
             continue
         for analysed in analyses.of(entry):

@@ -10,6 +10,7 @@ from threadmark.compaction.input.analysis import Analyses, PartAnalysis
 from threadmark.compaction.input.source import PartKind, Role, SourceEntry, Trust
 from threadmark.compaction.ledger.rows import RowKey, Source
 from threadmark.compaction.ledger.terms import UnitKind
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["UNIT_CLASSES", "Unit", "collect_units"]
 
@@ -57,7 +58,7 @@ def collect_units(entries: Iterable[SourceEntry], analyses: Analyses) -> dict[Ro
     trusted entry that says it. Each message and each part is a unit of its own.
     """
     units: dict[RowKey, Unit] = {}
-    for entry in entries:
+    for entry in wanted_each(entries):
         _add_message(units, entry)
         _add_parts(units, entry)
         if entry.erased:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from threadmark.compaction.clauses import clause_form
 from threadmark.compaction.input.analysis import TextAnalysis
 from threadmark.compaction.ledger.rows import Place
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["Evidence", "Passage"]
 
@@ -53,10 +54,12 @@ class Evidence:
         self._atoms: dict[tuple[str, str], dict[str, Hit]] = {}
         self._clauses: dict[str, Hit] = {}
         self._surfaces: dict[str, Hit] = {}
-        self._forms = [clause_form(passage.text) if passage.persistent else "" for passage in self.passages]
+        self._forms = [
+            clause_form(passage.text) if passage.persistent else "" for passage in wanted_each(self.passages)
+        ]
         self._words = [frozenset(_ASCII_WORD.findall(passage.text)) for passage in self.passages]
         self._all_words = frozenset[str]().union(*self._words)
-        for passage in self.passages:
+        for passage in wanted_each(self.passages):
             self._index(passage)
 
     def _index(self, passage: Passage) -> None:

@@ -10,6 +10,7 @@ from threadmark.compaction.ledger.evidence import Evidence
 from threadmark.compaction.ledger.likeness import SummarySentences, Verdict
 from threadmark.compaction.ledger.rows import Place, RowKey
 from threadmark.compaction.ledger.terms import KEPT, Reason, Shown, Status, UnitKind
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["Circumstances", "UnitOutcome", "altered", "decide_outcomes", "is_kept", "superseded"]
 
@@ -51,7 +52,7 @@ def decide_outcomes(
     """Exactly one outcome for each unit."""
     outcomes: dict[RowKey, UnitOutcome] = {}
     carried: set[Position] = set()  # messages of which the summary carries something
-    for key, unit in units.items():
+    for key, unit in wanted_each(units.items()):
         if key.unit is UnitKind.CLAUSE:
             outcomes[key] = _clause(unit, evidence, summary, analyses, circumstances)
         elif key.unit is UnitKind.ATOM:
@@ -62,7 +63,7 @@ def decide_outcomes(
         if place is not None and place.segment_id is not None:
             carried.update(Position(source.seq, source.message) for source in unit.sources)
     texts: dict[str, RowKey] = {}
-    for key, unit in units.items():
+    for key, unit in wanted_each(units.items()):
         if key.unit is UnitKind.MESSAGE or key.unit is UnitKind.PART:
             outcomes[key] = _whole(unit, evidence, carried, circumstances, texts)
     return outcomes

@@ -7,6 +7,7 @@ import msgspec
 
 from threadmark.compaction.ledger.rows import Row
 from threadmark.compaction.ledger.terms import Status
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = [
     "GENESIS",
@@ -49,7 +50,7 @@ def _aside(row: Row, salt: str) -> str:
 def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
     """The rows with salt and digest. `secret` is random bytes that are not kept: no salt can be made again from it."""
     sealed = []
-    for number, row in enumerate(rows):
+    for number, row in enumerate(wanted_each(rows)):
         salt = hashlib.blake2b(number.to_bytes(8, "big"), key=secret, digest_size=16).hexdigest()
         digest = content_digest(salt, row.canon, row.text)
         # The row is new and not shared yet: a copy of each would cost as much as all the rest of the seal.
@@ -63,7 +64,7 @@ def seal_rows(rows: Iterable[Row], secret: bytes) -> list[Row]:
 def root_of(rows: Sequence[Row], previous_root: str) -> str:
     """SHA-256 over the previous root and all rows, in order, each by what an erasure leaves."""
     chain = hashlib.sha256(previous_root.encode())
-    for row in rows:
+    for row in wanted_each(rows):
         chain.update(hashlib.sha256(_persistent(row)).digest())
     return chain.hexdigest()
 

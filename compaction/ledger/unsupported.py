@@ -11,6 +11,7 @@ from threadmark.compaction.ledger.evidence import Passage
 from threadmark.compaction.ledger.outcomes import UnitOutcome, altered, is_kept, superseded
 from threadmark.compaction.ledger.rows import Row, RowKey
 from threadmark.compaction.ledger.terms import Status, UnitKind
+from threadmark.db.execution.pools import wanted_each
 
 __all__ = ["introduced_rows", "mark_altered", "mark_superseded"]
 
@@ -26,7 +27,7 @@ def introduced_rows(
     unsaid = _unsaid({key for _, key, *_ in claims}.difference(known), sources, analyses)
     texts = [text for entry in sources for _, text in entry.texts()] if unsaid else []
     seen: set[RowKey] = set()
-    for passage, key, start, end, negative in claims:
+    for passage, key, start, end, negative in wanted_each(claims):
         surface = passage.text[start:end]
         if key not in unsaid or key in seen or any(surface in text for text in texts):
             continue
@@ -50,7 +51,7 @@ def _unsaid(keys: set[RowKey], sources: Sequence[SourceEntry], analyses: Analyse
     forms = {key.canon for key in keys}
     if not keys:
         return keys
-    for entry in sources:
+    for entry in wanted_each(sources):
         for analysed in () if entry.erased else analyses.of(entry):
             for atom in analysed.found.atoms:
                 if atom.canon in forms:
@@ -126,7 +127,7 @@ def mark_superseded(
                 kept.setdefault((key.cls, word), []).append((key, anchor, seq))
         elif outcomes[key].status is Status.DROPPED:
             dropped.append((key, anchor, seq))
-    for key, anchor, seq in dropped:
+    for key, anchor, seq in wanted_each(dropped):
         later = next(
             (
                 other

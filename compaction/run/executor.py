@@ -48,7 +48,8 @@ async def compact_in_executor(
 ) -> Proposal | Aborted:
     """`compact`, in threads for it, none of which is held while the summariser answers on the caller's loop.
 
-    A caller that is cancelled leaves nothing behind: no model is asked any more, and the work ends at its next count.
+    A caller that is cancelled leaves nothing behind: no model is asked any more, and the work ends at its next
+    text, unit or count.
     """
 
     def counted(text: str) -> int:

@@ -1,13 +1,17 @@
 """Compactions and searches of drops end at their next step when their caller is gone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 
 from tests.support.abandoned_work import HeldSteps, abandon
 from tests.support.compaction_threads import PLANTED, Thread, talk
+from threadmark.compaction.atoms import atom_extraction
 from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
+from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Position, SourceEntry
 from threadmark.compaction.pools import COMPACTING, RANKING
 from threadmark.compaction.run.executor import compact_in_executor
@@ -43,6 +47,60 @@ async def test_an_abandoned_compaction_counts_no_further_text() -> None:
 
     steps = HeldSteps(nth=3)
     await abandon(compact_counting(steps), steps, COMPACTING)
+
+    assert steps.count == 3
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "input.analysis.guess_language",
+        "input.analysis.sentences",
+        "input.analysis.extract_clauses",
+        "ledger.collect._add_message",
+        "ledger.evidence.Evidence._index",
+        "ledger.evidence.Evidence.atom",
+        "ledger.evidence.Evidence.clause",
+        "ledger.outcomes._whole",
+        "ledger.account._row",
+        "ledger.seal.content_digest",
+        "ledger.seal._persistent",
+    ],
+)
+async def test_an_abandoned_compaction_works_on_no_further_text_or_unit(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long thread has thousands between two counts of tokens: the one at which its caller leaves is the last."""
+    steps = HeldSteps(nth=0)
+    dotted = f"threadmark.compaction.{step}"
+    real: Callable[..., Any] = resolve_name(dotted)
+
+    def taken(*args: object, **kwargs: object) -> Any:
+        steps.take()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(dotted, taken)
+    thread = Thread(talk(25, 3, planted=PLANTED))
+
+    async def compacted() -> object:
+        return await compact_in_executor(new_request(thread), Analyses(), None, estimate_tokens)
+
+    assert isinstance(await compacted(), Proposal)
+    assert steps.count > 10
+
+    steps = HeldSteps(nth=3)
+    await abandon(compacted(), steps, COMPACTING)
+
+    assert steps.count == 3
+
+
+async def test_an_abandoned_compaction_runs_no_further_finder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finder goes over all texts of a batch before the next one begins."""
+    steps = HeldSteps(nth=3)
+    monkeypatch.setattr(atom_extraction, "FINDERS", (lambda _: steps.take(), *atom_extraction.FINDERS))
+    thread = Thread(talk(25, 3, planted=PLANTED))
+
+    await abandon(compact_in_executor(new_request(thread), Analyses(), None, estimate_tokens), steps, COMPACTING)
 
     assert steps.count == 3
 

@@ -7,7 +7,7 @@ import asyncio
 import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 
 from threadmark.db.errors import TookTooLong
 
-__all__ = ["Abandoned", "Pool", "act_for", "check_wanted", "interrupted_by", "is_wanted", "limit_each"]
+__all__ = ["Abandoned", "Pool", "act_for", "check_wanted", "interrupted_by", "is_wanted", "limit_each", "wanted_each"]
 
 T = TypeVar("T")
 _doing = threading.local()
@@ -172,6 +172,13 @@ def check_wanted() -> None:
     """Raise Abandoned if the result of this thread's work is not needed any more. Call it in loops over much data."""
     if not is_wanted():
         raise Abandoned
+
+
+def wanted_each(items: Iterable[T]) -> Iterator[T]:
+    """The items, with a `check_wanted` before each: a loop over them ends when its result is not needed any more."""
+    for item in items:
+        check_wanted()
+        yield item
 
 
 def is_wanted() -> bool:
