@@ -1,6 +1,6 @@
-"""A seeded mutation run: small faults put into pure modules one at a time, and whether their unit tests notice.
+"""A seeded mutation run: small faults put into modules one at a time, and whether the tests that answer notice.
 
-    .venv/bin/python scripts/mutation.py state timeline ledger access --sample 100 --seed 1
+    .venv/bin/python scripts/mutation.py state timeline ledger access runs --sample 100 --seed 1
 
 The tree is copied and only the copy is changed. Each fault is tried in a forked process, which imports our modules
 anew and finds every library imported already. A fault that ends in an error, a failed test or a hang is killed.
@@ -22,21 +22,47 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 HANG_S = 120
 
-#: Modules, and the test files (below tests/unit) that answer for them: those that tell most of a fault soonest come
-#: first, and the next ones are imported only where these pass.
+#: Modules, and the test files (below tests) that answer for them: those that tell most of a fault soonest come first,
+#: and the next ones are imported only where these pass.
 TARGETS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
     "state": (
         ("state/entries/*.py", "state/fold/*.py", "state/entries/chain.py"),
-        ("test_state_step*.py", "test_state_[!s]*.py", "test_golden_digests.py", "test_action*.py"),
+        (
+            "unit/test_state_step*.py",
+            "unit/test_state_[!s]*.py",
+            "unit/test_golden_digests.py",
+            "unit/test_action*.py",
+        ),
     ),
-    "timeline": (("memory/model/timeline.py",), ("test_memory_boundaries.py", "test_memory_rules.py")),
+    "timeline": (("memory/model/timeline.py",), ("unit/test_memory_boundaries.py", "unit/test_memory_rules.py")),
     "ledger": (
         ("compaction/ledger/*.py",),
-        ("test_ledger_*.py", "test_golden_digests.py", "test_compaction_[egt]*.py", "test_compaction_account.py"),
+        (
+            "unit/test_ledger_*.py",
+            "unit/test_golden_digests.py",
+            "unit/test_compaction_[egt]*.py",
+            "unit/test_compaction_account.py",
+        ),
     ),
     "access": (
         tuple(f"app/access/{name}.py" for name in ("gate", "key", "ring", "scopes", "token_buckets")),
-        ("test_access*.py", "test_golden_digests.py", "test_client_address.py", "test_token_buckets.py"),
+        (
+            "unit/test_access*.py",
+            "unit/test_golden_digests.py",
+            "unit/test_client_address.py",
+            "unit/test_token_buckets.py",
+        ),
+    ),
+    # Over SQLite, except the locks that are PostgreSQL's.
+    "runs": (
+        ("state/runs/*.py",),
+        (
+            "conformance/test_state_[actw]*.py",
+            "conformance/test_state_[fsj]*.py",
+            "conformance/test_claim_by_id.py",
+            "unit/test_fallen_locks.py",
+            "integration/state/test_liveness.py",
+        ),
     ),
 }
 
@@ -63,6 +89,8 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.RShift: ast.LShift,
 }
 _UNPICKED = (ast.Import, ast.ImportFrom)
+#: Not imported before the fork: what is tried, and event loops, which do not know their tasks after one.
+_OURS = ("threadmark", "tests", "__main__", "conftest", "asyncio", "_asyncio", "uvloop", "pytest_asyncio", "anyio")
 
 
 class Fault(NamedTuple):
@@ -167,7 +195,7 @@ def mutants_of(target: str) -> list[Mutant]:
 
 
 def run_tests(copy: Path, target: str, *, names_to: Path | None = None) -> bool:
-    """Whether the target's unit tests pass in the copy; in a child process that ends with them."""
+    """Whether the target's tests pass in the copy; in a child process that ends with them."""
     child = os.fork()
     if child == 0:
         _become_tests(copy, target, names_to)
@@ -193,9 +221,10 @@ def _become_tests(copy: Path, target: str, names_to: Path | None) -> None:
         sys.path.insert(0, str(copy))
         import pytest  # noqa: PLC0415 - the parent imports libraries only once it knows which
 
-        options = ("-x", "-q", "-m", "not soak", "--assert=plain", "-p", "no:cacheprovider")
+        options = ("-x", "-q", "-m", "not soak", "--assert=plain", "-p", "no:cacheprovider", "-k", "not postgresql")
+        options += (f"--basetemp={copy.parent / 'files'}",)
         for pattern in TARGETS[target][1]:
-            code = pytest.main([*options, *sorted(str(path) for path in (copy / "tests/unit").glob(pattern))])
+            code = pytest.main([*options, *sorted(str(path) for path in (copy / "tests").glob(pattern))])
             if code != 0:
                 break
         if names_to is not None:
@@ -206,7 +235,7 @@ def _become_tests(copy: Path, target: str, names_to: Path | None) -> None:
 
 def _import_libraries(names: Sequence[str]) -> None:
     for name in names:
-        if name.split(".")[0] not in ("threadmark", "tests", "__main__", "conftest"):
+        if name.split(".")[0] not in _OURS:
             try:
                 __import__(name)
             except ImportError:
@@ -224,6 +253,8 @@ def try_target(target: str, sample: Sequence[Mutant], copy: Path) -> list[tuple[
     if not run_tests(copy, target, names_to=modules):
         raise SystemExit(f"the tests of {target} fail without a fault")
     _import_libraries(modules.read_text().split("\n"))
+    if not run_tests(copy, target):
+        raise SystemExit(f"the tests of {target} fail without a fault where libraries are imported already")
     survivors = []
     for mutant in sample:
         path = copy / mutant.path

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.crash.client import Client
-from tests.crash.fleet import Fleet
+from tests.crash.fleet import LEASE_TTL_S, SWEEP_S, Fleet
 from tests.crash.launching import Launcher
 from tests.crash.readiness import watch_readiness
 from tests.crash.recovery_lag import takeover_lags_s
@@ -34,7 +34,12 @@ TOOL_MS_MAX = 300
 KILL_MS_MAX = 1_200
 POSTGRES_EVERY = 5
 REDIS_EVERY = 7
+#: The median: a fallen lock is noticed long before a lease ends.
 TAKEOVER_S_MAX = 1.0
+#: What a turn adds that begins on a machine on which other processes start and tests run (seconds).
+MARGIN_S = 2.0
+#: The 95th percentile: a lease of a worker whose lock told nothing, the sweep that finds its run, and the margin.
+TAKEOVER_P95_S_MAX = LEASE_TTL_S + SWEEP_S + MARGIN_S
 ROUNDS_A_LINE = 10
 
 
@@ -50,13 +55,19 @@ class Score:
     lags_s: list[float] = field(default_factory=list)
     postgres_began_s: float = 0.0
 
+    @property
+    def p95_s(self) -> float:
+        """The 95th percentile of the takeovers; 0 without any."""
+        lags_s = sorted(self.lags_s) or [0.0]
+        return lags_s[int(0.95 * (len(lags_s) - 1))]
+
     def __str__(self) -> str:
         lags_s = sorted(self.lags_s) or [0.0]
         return (
             f"{time.monotonic() - self.began_s:5.0f} s: {self.round_count} rounds of {STORY_COUNT} stories, "
             f"{self.kill_count} kills, {self.postgres_count} crashes of PostgreSQL, Redis emptied {self.redis_count} "
             f"times; {len(self.lags_s)} runs taken over from the dead: {statistics.median(lags_s):.3f} s (median), "
-            f"{lags_s[int(0.95 * (len(lags_s) - 1))]:.3f} s (p95), {lags_s[-1]:.3f} s (last)"
+            f"{self.p95_s:.3f} s (p95, at most {TAKEOVER_P95_S_MAX:g} s), {lags_s[-1]:.3f} s (last)"
         )
 
 
@@ -77,7 +88,10 @@ async def test_after_any_kill_nothing_is_lost_and_nothing_done_twice(
     stores_fall: bool,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """All runs complete, no acknowledged step runs again, one effects line per key, the journals verify."""
+    """All runs complete, no acknowledged step runs again, one effects line per key, the journals verify.
+
+    The soak bounds what a death costs: the time from it to the turn that another worker begins.
+    """
     is_soak, score = round_count > ROUNDS_A_LINE, Score()
     postgres = start_postgres(fsync=is_soak)
     score.postgres_began_s = time.monotonic()
@@ -99,6 +113,8 @@ async def test_after_any_kill_nothing_is_lost_and_nothing_done_twice(
     assert score.kill_count >= score.round_count
     # A few rounds are no judge of time, and neither is the slowest of hundreds on a machine that does other things too.
     assert not is_soak or statistics.median(score.lags_s or [0.0]) <= TAKEOVER_S_MAX, str(score)
+    assert not is_soak or score.p95_s <= TAKEOVER_P95_S_MAX, str(score)
+    assert not is_soak or stores_fall or CHOSEN is not None or score.lags_s, "no takeover was measured"
 
 
 def _names(round_count: int, is_soak: bool) -> list[str]:

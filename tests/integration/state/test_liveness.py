@@ -1,12 +1,14 @@
 """Who is dead, by the advisory locks of a real PostgreSQL."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
 from threadmark.state import AdvisoryLocks, migrate, open_engine, register
 from threadmark.state.runs import fallen_locks, session_locks
+from threadmark.state.runs.session_locks import HostLocks
 
 WORKER = "worker-1"
 
@@ -73,3 +75,26 @@ def test_sessions_that_are_cut_together_are_nobodys_death(engine: Engine) -> Non
     assert survivor.dead() == []
     worker.release(WORKER)
     survivor.release("worker-2")
+
+
+def test_on_one_machine_the_lock_file_has_the_last_word(engine: Engine, tmp_path: Path) -> None:
+    """A session that was cut says nothing of a process whose file is locked; a file without a holder says all."""
+    worker, survivor = (HostLocks.over(AdvisoryLocks(engine), tmp_path) for _ in range(2))
+    assert isinstance(worker, HostLocks)
+    assert isinstance(survivor, HostLocks)
+    worker.hold(WORKER)
+    assert survivor.dead() == []
+    with engine.connect() as connection:
+        connection.exec_driver_sql(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+    assert survivor.dead() == []
+    (lock,) = tmp_path.glob("*/*.lock")
+    worker.release(WORKER)
+    lock.touch()
+
+    assert survivor.dead() == [WORKER]
+    survivor.forget(WORKER)
+    assert not lock.exists()
