@@ -19,9 +19,10 @@ from threadmark.compaction.clauses import extract_clauses
 from threadmark.compaction.input.analysis import Analyses, analyse
 from threadmark.compaction.input.source import Role, SourceEntry
 from threadmark.compaction.ledger import GENESIS, Account, Shown, close, judge
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.plan import Plan, Situation
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.compact import compact
-from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import CompactionRequest, Proposal
 from threadmark.compaction.summary import extractive_draft, passage_of, text_of
 from threadmark.compaction.view import first_view, render

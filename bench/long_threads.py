@@ -35,8 +35,8 @@ from threadmark.compaction import (
     plan_compaction,
     render,
 )
+from threadmark.compaction.run.next_view import next_view
 from threadmark.compaction.summary import estimate_tokens, extractive_draft, text_of
-from threadmark.compaction.view.next_view import next_view
 from threadmark.workers.fleet.interpreter import settle_heap
 from threadmark.workers.tasks.compaction_job import COMPACT_MANY, JobPayload, compact_many
 

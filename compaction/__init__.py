@@ -36,10 +36,8 @@ if TYPE_CHECKING:
         ViewMoved,
     )
     from threadmark.compaction.input.analysis import Analyses, PartAnalysis, TextAnalysis, analyse
-    from threadmark.compaction.input.prior_analysis import Learnt
     from threadmark.compaction.input.source import Call, Part, PartKind, Position, Role, SourceEntry, Trust
-    from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, read_loaded
-    from threadmark.compaction.input.transcript import source_entry, view_messages
+    from threadmark.compaction.input.transcript import source_entry
     from threadmark.compaction.ledger import (
         GENESIS,
         UNIT_CLASSES,
@@ -63,13 +61,14 @@ if TYPE_CHECKING:
         totals_of,
         verify_rows,
     )
-    from threadmark.compaction.ledger.verification import LedgerCheck
+    from threadmark.compaction.loading.prior_analysis import Learnt
+    from threadmark.compaction.loading.thread_loader import Loaded, MessageCounter, read_loaded
     from threadmark.compaction.migrations import current_revision, head_revision, migrate, schema_gap
-    from threadmark.compaction.policy.breaker import Attempt, breaker
-    from threadmark.compaction.policy.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
-    from threadmark.compaction.policy.named_policies import Policies, Precondition, named_policy
-    from threadmark.compaction.policy.policy import Policy, SummariserKind
-    from threadmark.compaction.records import (
+    from threadmark.compaction.model.money import AMOUNT_PATTERN, Price, picos_of, price_of, spell_money
+    from threadmark.compaction.model.plan import Plan, Refusal, RefusalReason, Situation
+    from threadmark.compaction.model.policy import Policy, SummariserKind
+    from threadmark.compaction.model.promotion import Promotion
+    from threadmark.compaction.model.records import (
         WHOLE_VIEW,
         Cause,
         Compaction,
@@ -81,14 +80,17 @@ if TYPE_CHECKING:
         KeptView,
         Order,
         QueuedPromotion,
+        Rejection,
         Trigger,
     )
+    from threadmark.compaction.policy.breaker import Attempt, breaker
+    from threadmark.compaction.policy.named_policies import Policies, Precondition, named_policy
     from threadmark.compaction.run.commit import PROMOTE
     from threadmark.compaction.run.compact import compact
     from threadmark.compaction.run.compaction_run import HOLD_S
-    from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
-    from threadmark.compaction.run.promotion import Promotion
-    from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
+    from threadmark.compaction.run.planning import plan_compaction
+    from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
+    from threadmark.compaction.run.view_entries import act_of, change_to
     from threadmark.compaction.service import CompactionService
     from threadmark.compaction.store.budgets import open_purse, purse_spent
     from threadmark.compaction.store.ledger_rows import forget_threads
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
         TokenCounter,
         estimate_tokens,
     )
+    from threadmark.compaction.verification import LedgerCheck
     from threadmark.compaction.view import (
         Item,
         Live,
@@ -123,8 +126,8 @@ if TYPE_CHECKING:
         first_view,
         render,
     )
-    from threadmark.compaction.view.view_entries import act_of, change_to
-    from threadmark.compaction.view.view_history import ShownView, Views
+    from threadmark.compaction.view.view_messages import view_messages
+    from threadmark.compaction.view_history import ShownView, Views
 else:
     __getattr__, __dir__ = lazy_exports(__name__, __file__)
 

@@ -13,15 +13,16 @@ from typing import TypeAlias
 import msgspec
 from sqlalchemy import Connection
 
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_thread
+from threadmark.compaction.loading.thread_loader import Loaded, MessageCounter, load_thread
+from threadmark.compaction.model.money import Price
+from threadmark.compaction.model.plan import Plan, Refusal, Situation
+from threadmark.compaction.model.records import Compaction, CompactionStatus, Order, Trigger
 from threadmark.compaction.policy.breaker import Attempt, breaker
-from threadmark.compaction.policy.money import Price
 from threadmark.compaction.policy.paid_replies import PaidReplies
-from threadmark.compaction.records import Compaction, CompactionStatus, Order, Trigger
 from threadmark.compaction.run.ahead import clear_left
 from threadmark.compaction.run.compaction_run import CompactionRun
 from threadmark.compaction.run.draft import draft
-from threadmark.compaction.run.plan import Plan, Refusal, Situation, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import Aborted, Proposal
 from threadmark.compaction.store import holds, orders, outlooks
 from threadmark.compaction.store.outlooks import Outlook

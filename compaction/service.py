@@ -11,12 +11,12 @@ from threadmark.compaction.drops.expansion import Segments
 from threadmark.compaction.drops.recall_log import Recalls
 from threadmark.compaction.erase.entry_erasure import ErasedCounts, erase_entries
 from threadmark.compaction.erase.retention import hash_words
-from threadmark.compaction.input.prior_analysis import Learnt, learn
-from threadmark.compaction.ledger.verification import LedgerCheck, check_compaction, check_thread
+from threadmark.compaction.loading.prior_analysis import Learnt, learn
 from threadmark.compaction.policy.named_policies import Policies
 from threadmark.compaction.store import holds, orders
 from threadmark.compaction.summary import TokenCounter, estimate_tokens
-from threadmark.compaction.view.view_history import Views
+from threadmark.compaction.verification import LedgerCheck, check_compaction, check_thread
+from threadmark.compaction.view_history import Views
 from threadmark.state import Database, FoldCache, Folded, NotFound, Thread, get_thread, to_us
 
 __all__ = ["CompactionService"]

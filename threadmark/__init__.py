@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from threadmark.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from threadmark.compaction.policy.policy import Policy, SummariserKind
+    from threadmark.compaction.model.policy import Policy, SummariserKind
     from threadmark.memory.model.provenance import Trust
     from threadmark.workers.agents.agent import ChatAgent, Limits, Registry
     from threadmark.workers.agents.compaction_policy import CompactionPolicy

@@ -11,11 +11,17 @@ from threadmark.compaction.content_words import content_words
 from threadmark.compaction.drops.drop_search import DropQuery, Recalled, recall_dropped
 from threadmark.compaction.input.analysis import analyse_text
 from threadmark.compaction.input.source import Position, SourceEntry
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, entries_as_of, load_by_number, load_thread
 from threadmark.compaction.ledger import RowKey, UnitKind
 from threadmark.compaction.ledger.rows import row_id_of
+from threadmark.compaction.loading.thread_loader import (
+    Loaded,
+    MessageCounter,
+    entries_as_of,
+    load_by_number,
+    load_thread,
+)
+from threadmark.compaction.model.records import Drop, DropFilter
 from threadmark.compaction.pools import RANKING
-from threadmark.compaction.records import Drop, DropFilter
 from threadmark.compaction.store import ledger_rows, orders
 from threadmark.compaction.summary import TokenCounter
 from threadmark.state import Database, FoldCache, NotFound

@@ -4,7 +4,7 @@ import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.input.source import SourceEntry
-from threadmark.compaction.input.thread_loader import MessageCounter, entries_as_of
+from threadmark.compaction.loading.thread_loader import MessageCounter, entries_as_of
 from threadmark.compaction.store import orders, views
 from threadmark.compaction.view import Segment
 from threadmark.state import Database, NotFound, get_thread

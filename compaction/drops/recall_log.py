@@ -7,9 +7,9 @@ import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.input.source import Position
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_thread
 from threadmark.compaction.ledger import Source
-from threadmark.compaction.records import Drop
+from threadmark.compaction.loading.thread_loader import Loaded, MessageCounter, load_thread
+from threadmark.compaction.model.records import Drop
 from threadmark.compaction.store import ledger_rows, recalls
 from threadmark.compaction.view import Pin
 from threadmark.compaction.view.items import live_seqs

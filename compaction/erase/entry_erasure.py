@@ -16,8 +16,8 @@ from threadmark.compaction.erase.row_erasure import erase_ledger
 from threadmark.compaction.erase.summary_erasure import written_again
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.placement import entries_of
-from threadmark.compaction.input.thread_loader import Head, MessageCounter, walk_heads
 from threadmark.compaction.ledger import Status
+from threadmark.compaction.loading.thread_loader import Head, MessageCounter, walk_heads
 from threadmark.compaction.store import erasures, orders, replies, rows_ahead, views
 from threadmark.compaction.store import ledger_rows as rows
 from threadmark.compaction.summary import TokenCounter

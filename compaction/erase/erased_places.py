@@ -12,8 +12,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from threadmark.compaction.input.source import Position, Role
-from threadmark.compaction.input.thread_loader import Head, walk_heads
-from threadmark.compaction.records import Compaction
+from threadmark.compaction.loading.thread_loader import Head, walk_heads
+from threadmark.compaction.model.records import Compaction
 from threadmark.compaction.store import erasures, orders, rows_ahead, views
 from threadmark.state import Database, NotFound, Thread
 from threadmark.state.threads.thread_numbers import lock_number, thread_numbers_of

@@ -5,7 +5,7 @@ from functools import partial
 from sqlalchemy import Connection
 
 from threadmark.compaction.ledger import hash_rows
-from threadmark.compaction.records import DropFilter
+from threadmark.compaction.model.records import DropFilter
 from threadmark.compaction.store import ledger_rows, orders
 from threadmark.state import Database
 from threadmark.state.threads.thread_numbers import lock_number

@@ -9,7 +9,7 @@ from threadmark.compaction.input.source import SourceEntry
 from threadmark.compaction.ledger import Row, dropped_in
 from threadmark.compaction.ledger.collect import collect_units
 from threadmark.compaction.ledger.weights import is_critical
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.summary import TokenCounter, estimate_tokens, extractive_draft, text_of
 from threadmark.compaction.summary.appendix import make_appendix
 from threadmark.compaction.summary.footer import footer_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason
+from threadmark.compaction.model.plan import Plan, Refusal, RefusalReason
 
 __all__ = ["ATTEMPTS_MAX", "Attempt", "breaker"]
 

@@ -7,8 +7,8 @@ import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.errors import PolicyMoved
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.records import KeptPolicy
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.model.records import KeptPolicy
 from threadmark.compaction.store import policies
 from threadmark.state import Database, NotFound, to_us
 

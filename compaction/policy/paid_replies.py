@@ -10,8 +10,8 @@ import msgspec
 from sqlalchemy import Connection
 
 from threadmark.compaction.errors import BudgetSpent
-from threadmark.compaction.policy.money import Price, bound_of, cost_of, spell_money
-from threadmark.compaction.records import Compaction, Order
+from threadmark.compaction.model.money import Price, bound_of, cost_of, spell_money
+from threadmark.compaction.model.records import Compaction, Order
 from threadmark.compaction.store import budgets, replies
 from threadmark.compaction.summary import DraftRefused, Refused, Summariser, SummaryPrompt, SummaryReply
 from threadmark.state import Database

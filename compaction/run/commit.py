@@ -13,13 +13,13 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.errors import HoldLost, RunInProgress, ViewMoved
 from threadmark.compaction.input.analysis import PartAnalysis
-from threadmark.compaction.input.thread_loader import Loaded
 from threadmark.compaction.ledger import Status, dropped_in, totals_of
-from threadmark.compaction.records import Cause, Compaction, CompactionStatus, KeptView
+from threadmark.compaction.loading.thread_loader import Loaded
+from threadmark.compaction.model.records import Cause, Compaction, CompactionStatus, KeptView
 from threadmark.compaction.run.proposal import Proposal
+from threadmark.compaction.run.view_entries import change_to
 from threadmark.compaction.store import ledger_rows, orders, replies, rows_ahead, views
 from threadmark.compaction.view import View
-from threadmark.compaction.view.view_entries import change_to
 from threadmark.state import LeaseLost, Thread, ThreadGone, ViewAct, append_external, to_us
 from threadmark.state.tasks.tasks import NewTask, add_task
 from threadmark.state.threads.thread_numbers import is_overwritten, lock_number

@@ -23,10 +23,12 @@ from threadmark.compaction.ledger import (
     judge,
     judge_critical,
 )
+from threadmark.compaction.model.records import Rejection
+from threadmark.compaction.run.next_view import next_view
 from threadmark.compaction.run.passages import passages_of
-from threadmark.compaction.run.plan import SEGMENT_OVERHEAD_TOKENS
-from threadmark.compaction.run.promotion import promotions_of
-from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal, Rejection
+from threadmark.compaction.run.planning import SEGMENT_OVERHEAD_TOKENS
+from threadmark.compaction.run.promotion_choice import promotions_of
+from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
 from threadmark.compaction.summary import (
     Admission,
     Draft,
@@ -49,7 +51,6 @@ from threadmark.compaction.summary.appendix import make_appendix
 from threadmark.compaction.summary.draft_repair import without_false_lines
 from threadmark.compaction.summary.footer import footer_of
 from threadmark.compaction.view.items import Segment, View
-from threadmark.compaction.view.next_view import next_view
 from threadmark.compaction.view.stubs import segment_text, trust_of
 
 __all__ = ["compact"]

@@ -12,15 +12,16 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.errors import BudgetSpent, HoldLost, PlanOutdated, RunInProgress, ViewMoved
-from threadmark.compaction.input.prior_analysis import known_analyses
-from threadmark.compaction.input.thread_loader import Loaded, load_by_number
-from threadmark.compaction.policy.money import Price
+from threadmark.compaction.loading.prior_analysis import known_analyses
+from threadmark.compaction.loading.thread_loader import Loaded, load_by_number
+from threadmark.compaction.model.money import Price
+from threadmark.compaction.model.plan import Plan, Refusal, RefusalReason
+from threadmark.compaction.model.records import Compaction, CompactionStatus, Order
 from threadmark.compaction.policy.paid_replies import PaidReplies
-from threadmark.compaction.records import Compaction, CompactionStatus, Order
 from threadmark.compaction.run.ahead import clear_thread, write_ahead
 from threadmark.compaction.run.commit import Commit, commit_compaction
 from threadmark.compaction.run.draft import Tools, draft
-from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import Aborted
 from threadmark.compaction.store import holds, orders, replies, views
 from threadmark.compaction.summary import PROMPT_VERSION, Summariser

@@ -8,13 +8,13 @@ from typing import Protocol
 from sqlalchemy import Connection
 
 from threadmark.compaction.input.analysis import Analyses
-from threadmark.compaction.input.prior_analysis import known_analyses
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter
 from threadmark.compaction.ledger import History, histories
+from threadmark.compaction.loading.prior_analysis import known_analyses
+from threadmark.compaction.loading.thread_loader import Loaded, MessageCounter
+from threadmark.compaction.model.plan import Plan
+from threadmark.compaction.model.records import Order
 from threadmark.compaction.policy.paid_replies import PaidReplies
-from threadmark.compaction.records import Order
 from threadmark.compaction.run.executor import compact_in_executor
-from threadmark.compaction.run.plan import Plan
 from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
 from threadmark.compaction.store import holds, ledger_rows
 from threadmark.compaction.summary import TokenCounter

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 import msgspec
 
 from threadmark.compaction.ledger import History, Ledger
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.run.plan import Plan, Situation
-from threadmark.compaction.run.promotion import Promotion
-from threadmark.compaction.summary import Refused
+from threadmark.compaction.model.plan import Plan, Situation
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.model.promotion import Promotion
+from threadmark.compaction.model.records import Rejection
 from threadmark.compaction.view.items import Segment, View
 
-__all__ = ["Aborted", "CompactionRequest", "Proposal", "Rejection"]
+__all__ = ["Aborted", "CompactionRequest", "Proposal"]
 
 
 class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,14 +31,6 @@ class CompactionRequest(msgspec.Struct, frozen=True, kw_only=True):
     secret: bytes
     previous_root: str
     history: Mapping[str, History] = {}
-
-
-class Rejection(msgspec.Struct, frozen=True):
-    """A draft that was not taken."""
-
-    strategy: str
-    reason: Refused
-    detail: str = ""
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):

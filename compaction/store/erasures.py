@@ -7,7 +7,7 @@ from sqlalchemy import Connection, func, select, update
 
 from threadmark.compaction import tables
 from threadmark.compaction.input.source import Position, Role
-from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.model.promotion import Promotion
 from threadmark.db.portable import insert_all_new
 
 __all__ = ["add_erasures", "count_erasures", "erase_promotions", "said_by"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.records import OPEN, Compaction, CompactionStatus
+from threadmark.compaction.model.records import OPEN, Compaction, CompactionStatus
 from threadmark.compaction.store.orders import compaction_of
 from threadmark.state import has_lease
 

@@ -10,8 +10,8 @@ from threadmark.compaction import tables
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.input.analysis import PartAnalysis
 from threadmark.compaction.ledger import Row
-from threadmark.compaction.records import Drop, DropFilter, QueuedPromotion
-from threadmark.compaction.run.promotion import Promotion
+from threadmark.compaction.model.promotion import Promotion
+from threadmark.compaction.model.records import Drop, DropFilter, QueuedPromotion
 from threadmark.db.portable import insert_new
 
 __all__ = [

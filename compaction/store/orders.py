@@ -7,10 +7,9 @@ import msgspec
 from sqlalchemy import Connection, Row, Update, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.policy.policy import Policy, SummariserKind
-from threadmark.compaction.records import MOVES, OPEN, Compaction, CompactionStatus, Order, Trigger
-from threadmark.compaction.run.plan import Plan
-from threadmark.compaction.run.proposal import Rejection
+from threadmark.compaction.model.plan import Plan
+from threadmark.compaction.model.policy import Policy, SummariserKind
+from threadmark.compaction.model.records import MOVES, OPEN, Compaction, CompactionStatus, Order, Rejection, Trigger
 from threadmark.db.portable import insert_new
 from threadmark.state import from_us
 

@@ -6,8 +6,8 @@ import msgspec
 from sqlalchemy import Connection, Row, func, select
 
 from threadmark.compaction import tables
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.records import KeptPolicy
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.model.records import KeptPolicy
 from threadmark.db.portable import insert_new
 from threadmark.state import from_us
 

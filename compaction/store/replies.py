@@ -6,7 +6,7 @@ import msgspec
 from sqlalchemy import Connection, delete, select
 
 from threadmark.compaction import tables
-from threadmark.compaction.records import Compaction
+from threadmark.compaction.model.records import Compaction
 from threadmark.compaction.summary import SummaryReply
 from threadmark.db.portable import insert_new
 

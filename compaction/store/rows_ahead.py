@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, exists, func, insert, select, update
 
 from threadmark.compaction import tables
-from threadmark.compaction.records import CompactionStatus
+from threadmark.compaction.model.records import CompactionStatus
 from threadmark.compaction.store import holds, orders
 
 __all__ = [

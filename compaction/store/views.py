@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 from threadmark.compaction import tables
 from threadmark.compaction.input.source import Position, Role
 from threadmark.compaction.ledger import GENESIS
-from threadmark.compaction.records import WHOLE_VIEW, Cause, CurrentView, KeptView
+from threadmark.compaction.model.records import WHOLE_VIEW, Cause, CurrentView, KeptView
 from threadmark.compaction.view import Item, Segment, View, first_view
 from threadmark.db.portable import insert_new
 from threadmark.state import from_us, to_us

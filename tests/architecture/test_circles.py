@@ -24,26 +24,6 @@ UPWARD: Mapping[str, frozenset[tuple[str, str]]] = {
             ("runs", "sse"),
         }
     ),
-    "compaction": frozenset(
-        {
-            ("input", "run"),
-            ("input", "store"),
-            ("input", "summary"),
-            ("input", "view"),
-            ("ledger", "store"),
-            ("ledger", "summary"),
-            ("policy", "run"),
-            ("records", "ledger"),
-            ("records", "policy"),
-            ("records", "run"),
-            ("records", "view"),
-            ("store", "policy"),
-            ("store", "run"),
-            ("view", "drops"),
-            ("view", "run"),
-            ("view", "store"),
-        }
-    ),
 }
 
 

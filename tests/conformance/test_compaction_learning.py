@@ -9,8 +9,9 @@ from sqlalchemy import select
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.factories import TENANT
 from threadmark.compaction import forget_threads, tables
-from threadmark.compaction.input import analysis, prior_analysis
+from threadmark.compaction.input import analysis
 from threadmark.compaction.input.source import SourceEntry
+from threadmark.compaction.loading import prior_analysis
 from threadmark.compaction.store import ledger_rows
 from threadmark.state import Folded, Thread
 

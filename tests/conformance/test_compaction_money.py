@@ -26,7 +26,7 @@ from threadmark.compaction import (
     purse_spent,
     spell_money,
 )
-from threadmark.compaction.policy.money import bound_of
+from threadmark.compaction.model.money import bound_of
 
 __all__ = ["compacting", "compaction_engine"]
 

@@ -11,7 +11,7 @@ from tests.conformance.store import real_now_us
 from tests.support.factories import TENANT
 from threadmark.compaction import Loaded
 from threadmark.compaction.input.placement import Placed
-from threadmark.compaction.input.thread_loader import MessageCounter, load_thread
+from threadmark.compaction.loading.thread_loader import MessageCounter, load_thread
 from threadmark.compaction.summary import estimate_tokens
 from threadmark.state import FoldCache, Message, StateUpdated, Update, update_state
 from threadmark.state.threads.erasure import erase_in_thread

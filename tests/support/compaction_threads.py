@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Call, Part, PartKind, Role, SourceEntry
 from threadmark.compaction.ledger import GENESIS, History, Ledger, histories
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.plan import Plan, Situation
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.compact import compact
-from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import Aborted, CompactionRequest, Proposal
 from threadmark.compaction.summary import Summariser, estimate_tokens
 from threadmark.compaction.view import Segment, View, first_view

@@ -18,7 +18,7 @@ from sqlalchemy import Engine, event
 from tests.conformance.compacting import Compacting
 from tests.support.compaction_kill import POINT_COUNT_MAX, Counter, forked
 from threadmark.compaction import migrate
-from threadmark.compaction.input import prior_analysis
+from threadmark.compaction.loading import prior_analysis
 from threadmark.compaction.store import ledger_rows
 from threadmark.state import migrate as migrate_state
 from threadmark.state import open_engine

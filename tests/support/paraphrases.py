@@ -9,7 +9,7 @@ from tests.support.compaction_threads import Thread, ai, human, talk
 from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
 from threadmark.compaction.input.source import Position, SourceEntry
 from threadmark.compaction.ledger import Row, UnitKind
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
 
 __all__ = ["LANGUAGES", "DroppedTalk", "Probe", "by_shared_words", "dropped_talk", "found_of", "read_probes"]

@@ -13,9 +13,10 @@ from threadmark.compaction.atoms import atom_extraction
 from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Position, SourceEntry
+from threadmark.compaction.model.plan import Plan
 from threadmark.compaction.pools import COMPACTING, RANKING
 from threadmark.compaction.run.executor import compact_in_executor
-from threadmark.compaction.run.plan import Plan, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import CompactionRequest, Proposal
 from threadmark.compaction.summary import estimate_tokens
 

@@ -9,11 +9,11 @@ from tests.support.bad_summarisers import FAULTS, BadSummariser
 from tests.support.compaction_recount import recount
 from tests.support.compaction_threads import PLANTED, Thread, ai, fuzzed_history, human, talk, tool
 from threadmark.compaction.ledger import GENESIS, Reason, Status, UnitKind, totals_of, verify_rows
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.run.next_view import current_entries
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.summary import passage_of
 from threadmark.compaction.view import PartRole, first_view, render
-from threadmark.compaction.view.next_view import current_entries
 
 SOME, MANY = 60, 10_000
 

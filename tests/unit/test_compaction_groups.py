@@ -6,10 +6,11 @@ from tests.support.compaction_threads import ai, fuzzed_history, human, message,
 from tests.support.provider_pairs import orphans_anthropic, orphans_chat, orphans_gemini, orphans_responses
 from threadmark.compaction.input.groups import groups_of, pair_results
 from threadmark.compaction.input.source import Role, SourceEntry
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.run.plan import Plan, Situation, plan_compaction
+from threadmark.compaction.model.plan import Plan, Situation
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.run.next_view import next_view
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.view import Live, PartRole, Segment, View, first_view, render
-from threadmark.compaction.view.next_view import next_view
 
 CHECKS = (orphans_chat, orphans_responses, orphans_gemini)
 SOME, MANY = 1_500, 100_000

@@ -8,7 +8,7 @@ from tests.support.bad_summarisers import Recorder
 from tests.support.compaction_threads import Thread, ai, human, talk, tool
 from tests.support.tool_injections import INJECTED
 from threadmark.compaction.input.source import SourceEntry, Trust
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.view import PartRole, Pin, render
 

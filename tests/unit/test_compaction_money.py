@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from threadmark.compaction import Policy, SummaryPrompt, SummaryReply, picos_of, price_of, spell_money
-from threadmark.compaction.policy.money import bound_of, cost_of
+from threadmark.compaction.model.money import bound_of, cost_of
 
 PRICE = price_of("2.50", "10")
 

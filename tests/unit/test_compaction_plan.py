@@ -6,16 +6,9 @@ import pytest
 
 from tests.support.compaction_threads import ai, human, tool
 from threadmark.compaction.input.source import SourceEntry
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.run.plan import (
-    MASK_TOKENS,
-    SEGMENT_OVERHEAD_TOKENS,
-    Plan,
-    Refusal,
-    RefusalReason,
-    Situation,
-    plan_compaction,
-)
+from threadmark.compaction.model.plan import Plan, Refusal, RefusalReason, Situation
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.run.planning import MASK_TOKENS, SEGMENT_OVERHEAD_TOKENS, plan_compaction
 from threadmark.compaction.view import first_view
 
 

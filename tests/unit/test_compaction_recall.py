@@ -6,7 +6,7 @@ from tests.support.compaction_threads import PLANTED, Thread, ai, human, talk, t
 from threadmark.compaction.drops.drop_search import DropQuery, recall_dropped
 from threadmark.compaction.input.source import Role
 from threadmark.compaction.ledger import Row, Status, UnitKind, erase_rows
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
 
 GONE = (Status.DROPPED, Status.PROMOTED)

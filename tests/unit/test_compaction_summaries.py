@@ -6,8 +6,9 @@ from tests.support.bad_summarisers import BadSummariser, Recorder, under_heading
 from tests.support.compaction_threads import PLANTED, Thread, ai, human, message, talk, tool
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Part, PartKind, Role, SourceEntry, Trust
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.run.plan import Plan, plan_compaction
+from threadmark.compaction.model.plan import Plan
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.summary import (
     DraftRefused,

@@ -9,7 +9,7 @@ import pytest
 from tests.support.compaction_threads import PLANTED, Thread, talk
 from threadmark.compaction import Analyses, LedgerDamaged, Row, SourceEntry, recheck_rows, verify_rows
 from threadmark.compaction.ledger import Ledger, hash_rows
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.run.proposal import Proposal
 
 SOME, MANY = 300, 20_000

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.compaction_threads import Thread, fuzzed_history, talk
 from threadmark.compaction.errors import ViewBroken
-from threadmark.compaction.policy.policy import Policy
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.view import Item, Live, Masked, Pin, Summary, View, check_view, render
 
 

@@ -11,10 +11,11 @@ from threadmark.compaction.drops.restore import restore_all, restore_drops, rest
 from threadmark.compaction.errors import PlanOutdated, ViewBroken
 from threadmark.compaction.input.source import Role
 from threadmark.compaction.ledger import Status, UnitKind
+from threadmark.compaction.model.plan import Plan, Refusal, RefusalReason, Situation
+from threadmark.compaction.model.policy import Policy
 from threadmark.compaction.policy.breaker import Attempt, breaker
-from threadmark.compaction.policy.policy import Policy
 from threadmark.compaction.run.compact import compact
-from threadmark.compaction.run.plan import Plan, Refusal, RefusalReason, Situation, plan_compaction
+from threadmark.compaction.run.planning import plan_compaction
 from threadmark.compaction.run.proposal import Proposal
 from threadmark.compaction.view import Live, PartRole, Pin, RenderedPart, Summary, View, diff_views, first_view, render
 

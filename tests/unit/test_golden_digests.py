@@ -20,8 +20,8 @@ from threadmark.compaction.ledger.rules import Rules
 from threadmark.compaction.ledger.seal import GENESIS as LEDGER_GENESIS
 from threadmark.compaction.ledger.seal import content_digest, root_of, seal_rows
 from threadmark.compaction.ledger.terms import Status, UnitKind
-from threadmark.compaction.policy.policy import Policy
-from threadmark.compaction.records import Order
+from threadmark.compaction.model.policy import Policy
+from threadmark.compaction.model.records import Order
 from threadmark.compaction.store.views import signature_of
 from threadmark.compaction.view.items import first_view
 from threadmark.compaction.view.render import render

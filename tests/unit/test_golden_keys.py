@@ -15,7 +15,7 @@ from threadmark.compaction.ledger.collect import Unit
 from threadmark.compaction.ledger.outcomes import UnitOutcome
 from threadmark.compaction.ledger.rows import RowKey, Source
 from threadmark.compaction.ledger.terms import Status, UnitKind
-from threadmark.compaction.run.promotion import promotions_of
+from threadmark.compaction.run.promotion_choice import promotions_of
 from threadmark.compaction.summary import prompts_for
 from threadmark.state import Call, Execution, ExecutionId, Message, StepKey, ToolCall
 from threadmark.workers.turn.calls import ask

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from tests.support.compaction_threads import ai, human, message, tool
+from threadmark.compaction import verification
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Position, Role, SourceEntry
-from threadmark.compaction.ledger import GENESIS, Account, Ledger, Row, Shown, close, erase_rows, judge, verification
-from threadmark.compaction.ledger.verification import LedgerCheck, check_compaction, check_thread
+from threadmark.compaction.ledger import GENESIS, Account, Ledger, Row, Shown, close, erase_rows, judge
 from threadmark.compaction.store import ledger_rows, orders, views
+from threadmark.compaction.verification import LedgerCheck, check_compaction, check_thread
 
 NOTHING = cast(Any, None)
 ENTRIES = [human(1, "It is $900."), ai(2, "Yes."), tool(3, "5 EUR", "c"), human(4, "Later."), tool(5, "15%", "d")]

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from threadmark.compaction.ledger.rules import Rules
-from threadmark.compaction.policy.money import picos_of
+from threadmark.compaction.model.money import picos_of
 
 __all__ = ["APPENDIX_SHARE", "APPENDIX_TOKENS_MAX", "APPENDIX_TOKENS_MIN", "Policy", "SummariserKind"]
 

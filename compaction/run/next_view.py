@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from threadmark.compaction.input.source import SourceEntry
-from threadmark.compaction.run.plan import Plan
+from threadmark.compaction.model.plan import Plan
 from threadmark.compaction.view.items import Item, Live, Masked, Pin, Segment, Summary, View, live_seqs, ranges_of
 
 __all__ = ["current_entries", "next_view"]

@@ -3,36 +3,15 @@
 import hashlib
 from collections.abc import Iterable
 
-import msgspec
-
-from threadmark.compaction.clauses import ClauseClass
-from threadmark.compaction.input.source import Role, Trust
-from threadmark.compaction.ledger import Judged, RowKey, Source, Status, UnitKind
+from threadmark.compaction.input.source import Role
+from threadmark.compaction.ledger import Judged, Status, UnitKind
 from threadmark.compaction.ledger.collect import Unit
 from threadmark.compaction.ledger.weights import is_critical, salience
+from threadmark.compaction.model.promotion import PROMOTED_CLASSES, Promotion
 
-__all__ = ["Promotion", "promotions_of"]
+__all__ = ["promotions_of"]
 
-_CLASSES = frozenset(ClauseClass) - {ClauseClass.OPEN_QUESTION}
 _ROLES = frozenset({Role.HUMAN, Role.AI})  #: a page or a tool plants nothing in memory
-
-
-class Promotion(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement for memory, with where it came from. The same statement of the same thread has the same id."""
-
-    promotion_id: str
-    text: str
-    cls: str
-    canon: str
-    role: Role
-    trust: Trust
-    sources: tuple[Source, ...]
-    salience: float
-
-    @property
-    def key(self) -> RowKey:
-        """The ledger's row."""
-        return RowKey(UnitKind.CLAUSE if self.cls in _CLASSES else UnitKind.ATOM, self.cls, self.canon)
 
 
 def promotions_of(judged: Judged, thread_ref: str, count_max: int) -> tuple[Promotion, ...]:
@@ -46,7 +25,7 @@ def _is_worthy(unit: Unit) -> bool:
     if unit.role not in _ROLES:
         return False
     if unit.key.unit is UnitKind.CLAUSE:
-        return unit.key.cls in _CLASSES
+        return unit.key.cls in PROMOTED_CLASSES
     return is_critical(unit)
 
 

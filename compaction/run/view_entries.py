@@ -1,6 +1,6 @@
 """What the journal records of a view: which one, by what, and none of its words."""
 
-from threadmark.compaction.records import Cause, Compaction, KeptView
+from threadmark.compaction.model.records import Cause, Compaction, KeptView
 from threadmark.state import ViewAct, ViewChanged
 
 __all__ = ["act_of", "change_to"]

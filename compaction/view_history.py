@@ -8,9 +8,9 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.drops.restore import restore_all, restore_drops, restore_range
 from threadmark.compaction.errors import NothingToUndo, ViewBroken
-from threadmark.compaction.input.thread_loader import Loaded, MessageCounter, load_by_number, load_thread
 from threadmark.compaction.ledger import Source
-from threadmark.compaction.records import Cause, Compaction, KeptView
+from threadmark.compaction.loading.thread_loader import Loaded, MessageCounter, load_by_number, load_thread
+from threadmark.compaction.model.records import Cause, Compaction, KeptView
 from threadmark.compaction.run.commit import ViewMove, move_view
 from threadmark.compaction.store import ledger_rows, orders, recalls, views
 from threadmark.compaction.view import Rendered, Segment, View, ViewDiff, check_view, diff_views, render

@@ -9,8 +9,8 @@ from sqlalchemy import Connection
 
 from threadmark.compaction.input.placement import MESSAGE_TOKENS, Counter, entries_of, placed_of, versions_of
 from threadmark.compaction.input.source import Position, SourceEntry
-from threadmark.compaction.records import CurrentView, KeptView
-from threadmark.compaction.run.plan import Situation
+from threadmark.compaction.model.plan import Situation
+from threadmark.compaction.model.records import CurrentView, KeptView
 from threadmark.compaction.store import views
 from threadmark.compaction.summary import TokenCounter
 from threadmark.compaction.view import Live, Masked, Pin, Segment, Summary

@@ -6,9 +6,9 @@ from sqlalchemy import Connection
 from threadmark.compaction.atoms import EXTRACTOR_VERSION
 from threadmark.compaction.input.analysis import Analyses
 from threadmark.compaction.input.source import Role, SourceEntry
-from threadmark.compaction.input.thread_loader import MessageCounter, entries_as_of
 from threadmark.compaction.ledger import GENESIS, LedgerDamaged, recheck_rows, verify_rows
-from threadmark.compaction.records import Compaction
+from threadmark.compaction.loading.thread_loader import MessageCounter, entries_as_of
+from threadmark.compaction.model.records import Compaction
 from threadmark.compaction.store import ledger_rows, orders, views
 from threadmark.compaction.summary import estimate_tokens
 from threadmark.state import get_thread

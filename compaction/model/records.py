@@ -9,10 +9,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from threadmark.compaction.ledger import Row
-from threadmark.compaction.policy.policy import Policy, SummariserKind
-from threadmark.compaction.run.plan import Plan
-from threadmark.compaction.run.promotion import Promotion
-from threadmark.compaction.run.proposal import Rejection
+from threadmark.compaction.model.plan import Plan
+from threadmark.compaction.model.policy import Policy, SummariserKind
+from threadmark.compaction.model.promotion import Promotion
+from threadmark.compaction.summary import Refused
 from threadmark.compaction.view import View
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "KeptView",
     "Order",
     "QueuedPromotion",
+    "Rejection",
     "Trigger",
 ]
 
@@ -136,6 +137,14 @@ class KeptPolicy(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy | None
     requested_by: str
     created_at: datetime
+
+
+class Rejection(msgspec.Struct, frozen=True):
+    """A draft that was not taken."""
+
+    strategy: str
+    reason: Refused
+    detail: str = ""
 
 
 class Compaction(msgspec.Struct, frozen=True, kw_only=True):

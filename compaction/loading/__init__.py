@@ -1,0 +1,1 @@
+"""What a compaction works on, from the journal and the store: a thread with its view, and analyses made ahead."""
