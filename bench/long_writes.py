@@ -23,9 +23,8 @@ from bench.compaction import row
 from bench.long_threads import marked
 from bench.parts.shelf import TENANT, Shelf
 from bench.parts.threads import thread
-from threadmark.compaction import CompactionStatus, Policy
-from threadmark.compaction.store.ledger_rows import forget_threads
-from threadmark.state import copy_thread, delete_thread, fold_thread
+from threadmark.compaction import CompactionStatus, Policy, forget_thread, remove_thread_rows
+from threadmark.state import Database, Deletion, copy_thread, delete_thread, finish_deletions, fold_thread
 
 MESSAGE_COUNT = 5_000
 #: More than a message has on average.
@@ -69,6 +68,17 @@ async def measured(name: str, work: Awaitable[object]) -> None:
     row(name, f"{longest:.0f} ms", f"{together:.0f} ms in {len(times)} commits", f"{took:.1f} s")
 
 
+async def delete(database: Database) -> None:
+    """As `DELETE /threads/{id}` does it."""
+
+    def hide(connection: Connection) -> Deletion:
+        deletion = delete_thread(connection, TENANT, "long")
+        forget_thread(connection, deletion.thread)
+        return deletion
+
+    await finish_deletions(database, [await database.write(hide)], remove_thread_rows)
+
+
 async def main(message_count: int) -> None:
     """The four works, one after the other, on one thread."""
     with tempfile.TemporaryDirectory() as folder:
@@ -99,10 +109,7 @@ async def main(message_count: int) -> None:
         await shelf.compact("long", POLICY)
         await measured("retention of words", shelf.service.hash_words(timedelta(seconds=-1), 10))
 
-        def delete(connection: Connection) -> None:
-            forget_threads(connection, [delete_thread(connection, TENANT, "long")])
-
-        await measured("deletion of the thread, one commit", shelf.database.write(delete))
+        await measured("deletion of the thread", delete(shelf.database))
         await shelf.database.close()
 
 

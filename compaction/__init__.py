@@ -93,9 +93,9 @@ if TYPE_CHECKING:
     from threadmark.compaction.run.view_entries import act_of, change_to
     from threadmark.compaction.service import CompactionService
     from threadmark.compaction.store.budgets import open_purse, purse_spent
-    from threadmark.compaction.store.ledger_rows import forget_threads
     from threadmark.compaction.store.outlooks import Outlook
     from threadmark.compaction.store.recalls import DropRecall
+    from threadmark.compaction.store.thread_rows import forget_thread, remove_thread_rows
     from threadmark.compaction.store.views import erased_in, read_current_view
     from threadmark.compaction.summary import (
         PROMPT_VERSION,
@@ -255,7 +255,7 @@ __all__ = [
     "extract_atoms",
     "extract_clauses",
     "first_view",
-    "forget_threads",
+    "forget_thread",
     "head_revision",
     "histories",
     "migrate",
@@ -269,6 +269,7 @@ __all__ = [
     "read_loaded",
     "recall_dropped",
     "recheck_rows",
+    "remove_thread_rows",
     "render",
     "restore_all",
     "restore_drops",

@@ -2,7 +2,7 @@
 
 Instants are epoch microseconds, documents are JSON in bytes (so every code point survives on both databases), and
 `thread` is the number that state gives a thread: numbers are never used twice, and what belongs to a deleted thread is
-removed by `forget_threads`.
+removed with it (`store.thread_rows`).
 """
 
 from typing import cast
@@ -14,7 +14,6 @@ from threadmark.compaction.columns import BIG, METADATA, Row, big, count, docume
 
 __all__ = [
     "METADATA",
-    "OF_THREADS",
     "analysis",
     "compaction",
     "current_view",
@@ -293,6 +292,3 @@ policy = _table(PolicyRow)
 purse = _table(PurseRow)
 recall = _table(RecallRow)
 outlook = _table(OutlookRow)
-
-#: Tables whose rows go when their thread goes.
-OF_THREADS = (reply, analysis, promotion, ledger_row, segment, view, compaction, erasure, current_view, recall, outlook)

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from threadmark.state.append.journal import Damage, Journal, JournalWriter, read_entries, read_leaves
     from threadmark.state.append.run_changes import Fork, RunChanges
     from threadmark.state.append.thread_copies import clear_copies, copy_thread, expired_copies, unfinished_copies
+    from threadmark.state.append.thread_deletions import (
+        Deletion,
+        delete_thread,
+        finish_deletions,
+        purge_expired,
+        remove_deleted,
+        unfinished_deletions,
+    )
     from threadmark.state.database import READER_COUNT, TURN_READER_COUNT, Database
     from threadmark.state.engine import is_sqlite, open_engine
     from threadmark.state.entries.entry import (
@@ -157,14 +165,12 @@ if TYPE_CHECKING:
         SORTS,
         ThreadFilter,
         count_threads,
-        delete_thread,
         every_thread,
         find_thread,
         get_thread,
         label_thread,
         lock_thread,
         open_thread,
-        purge_expired,
         search_threads,
         sort_key,
     )
@@ -197,6 +203,7 @@ __all__ = [
     "Damage",
     "Database",
     "DatabaseAway",
+    "Deletion",
     "Entry",
     "Execution",
     "ExecutionId",
@@ -310,6 +317,7 @@ __all__ = [
     "expired_copies",
     "find_run",
     "find_thread",
+    "finish_deletions",
     "fold",
     "fold_thread",
     "fork_lineage",
@@ -356,6 +364,7 @@ __all__ = [
     "refuse_transaction_pooling",
     "register",
     "release",
+    "remove_deleted",
     "replied",
     "resolve_doubt",
     "run_by_number",
@@ -373,6 +382,7 @@ __all__ = [
     "to_us",
     "transcripts",
     "unfinished_copies",
+    "unfinished_deletions",
     "unserved_routes",
     "unspell",
     "update_state",

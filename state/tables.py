@@ -184,7 +184,12 @@ class ReceiptRow(Row, table=True):
     """The stored reply of an idempotency key; committed together with what the request created."""
 
     __tablename__ = "receipt"
-    __table_args__ = (Index("receipt_by_age", "created_at"),)
+    __table_args__ = (
+        Index("receipt_by_age", "created_at"),
+        _partial("receipt_of_thread", "thread", where="thread IS NOT NULL"),
+        # Of workers of the previous version, which do not write `thread`.
+        _partial("receipt_of_run", "run_id", where="thread IS NULL AND run_id IS NOT NULL"),
+    )
     tenant_id: str = Field(primary_key=True)
     key: str = Field(primary_key=True)
     request_digest: str
@@ -192,6 +197,8 @@ class ReceiptRow(Row, table=True):
     status_code: int | None = None
     reply: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
     created_at: int = _big()
+    #: What the reply is about, if that is one thread; with the thread the receipt goes.
+    thread: int | None = Field(default=None, sa_column=Column(_BIG))
 
 
 class TaskRow(Row, table=True):

@@ -1,6 +1,6 @@
 """Rows of ledgers, promotions and analyses: kept with the compaction that made them, searched, erased."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -23,7 +23,6 @@ __all__ = [
     "exact_rows",
     "find_drop",
     "forget_analyses",
-    "forget_threads",
     "page_of_rows",
     "put_rows",
     "read_analyses",
@@ -290,9 +289,3 @@ def forget_analyses(connection: Connection, thread: int, keys: Collection[str]) 
     """Remove analyses of the thread's messages; they are made again when they are needed."""
     column = tables.analysis.c
     connection.execute(delete(tables.analysis).where(column.thread == thread, column.key.in_(list(keys))))
-
-
-def forget_threads(connection: Connection, threads: Sequence[int]) -> None:
-    """Remove everything of these threads, in the unit that deletes them."""
-    for table in tables.OF_THREADS:
-        connection.execute(delete(table).where(table.c.thread.in_(list(threads))))

@@ -26,7 +26,7 @@ from threadmark.state.threads import receipts
 from threadmark.state.threads.receipts import Receipt, Reply
 from threadmark.state.threads.thread_numbers import lock_number, thread_numbers_of
 from threadmark.state.threads.thread_rows import create_thread, label_rows
-from threadmark.state.threads.threads import UNFINISHED_COPY, get_thread
+from threadmark.state.threads.threads import UNFINISHED_COPY, get_thread, tenant_of_copies
 
 __all__ = ["clear_copies", "copy_thread", "expired_copies", "unfinished_copies"]
 
@@ -103,11 +103,7 @@ def expired_copies(connection: Connection, now_us: int) -> list[int]:
 def unfinished_copies(connection: Connection, source: int) -> list[int]:
     """The numbers of the unfinished copies of a thread (by its number). They may have words that it has lost."""
     thread = tables.thread.c
-    return list(connection.scalars(select(thread.number).where(thread.tenant_id == _tenant_of_copies(source))))
-
-
-def _tenant_of_copies(source: int) -> str:
-    return f"{UNFINISHED_COPY}{source}"
+    return list(connection.scalars(select(thread.number).where(thread.tenant_id == tenant_of_copies(source))))
 
 
 class _Outdated(Exception):
@@ -127,7 +123,7 @@ def _begin(connection: Connection, source: Thread, now_us: int) -> int:
     _refuse_outdated(connection, source)
     row = create_thread(
         connection,
-        tenant_id=_tenant_of_copies(source.number),
+        tenant_id=tenant_of_copies(source.number),
         thread_id=new_id(now_us),
         metadata={},
         now_us=now_us,
@@ -230,7 +226,7 @@ def _show(connection: Connection, source: Thread, number: int, receipt: Receipt 
     if metadata:
         connection.execute(insert(tables.thread_label), label_rows(number, metadata))
     shown = thread_of(row)
-    receipts.record(connection, source.tenant_id, receipt, shown)
+    receipts.record(connection, source.tenant_id, receipt, shown, thread=number)
     return shown
 
 

@@ -76,7 +76,14 @@ def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Ac
     if submission.delay_us:
         check_scheduled(connection, submission.tenant_id, submission.bounds, now_us)
     if (alone := _accept_alone(connection, submission, now_us)) is not None:
-        receipts.record(connection, submission.tenant_id, submission.receipt, alone, run_id=alone.run_id)
+        receipts.record(
+            connection,
+            submission.tenant_id,
+            submission.receipt,
+            alone,
+            run_id=alone.run_id,
+            thread=alone.thread,
+        )
         return Acceptance(run=alone)
     thread, is_new = _thread(connection, submission, now_us)
     if submission.resume is None:
@@ -94,7 +101,7 @@ def accept(connection: Connection, submission: RunSubmission, now_us: int) -> Ac
     run = insert_run(connection, submission, thread.number, thread.thread_id, execution_id, now_us)
     if not is_new:
         merge_labels(connection, thread, _labels(submission), status=ThreadStatus.BUSY, updated_at=now_us)
-    receipts.record(connection, submission.tenant_id, submission.receipt, run, run_id=run.run_id)
+    receipts.record(connection, submission.tenant_id, submission.receipt, run, run_id=run.run_id, thread=run.thread)
     return Acceptance(run=run, cancelled=cancelled)
 
 

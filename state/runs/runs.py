@@ -139,7 +139,7 @@ def answer_wait(connection: Connection, tenant_id: str, answer: Answer, now_us: 
         .where(tables.thread.c.number == wait.thread)
         .values(status=ThreadStatus.BUSY, inbox=tables.thread.c.inbox + 1, updated_at=now_us)
     )
-    receipts.record(connection, tenant_id, answer.submission.receipt, run, run_id=run.run_id)
+    receipts.record(connection, tenant_id, answer.submission.receipt, run, run_id=run.run_id, thread=wait.thread)
     return Acceptance(run=run)
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, exists, func, insert, select, tuple_, update
 
-from threadmark.state import statements, tables
+from threadmark.state import tables
 from threadmark.state.entries.ids import new_id
 from threadmark.state.entries.instants import to_us
-from threadmark.state.entries.run_status import SETTLED
 from threadmark.state.errors import NotFound, Refused, ThreadExists
 from threadmark.state.records import Thread, thread_of
 from threadmark.state.threads import receipts
@@ -21,25 +20,26 @@ from threadmark.state.threads.thread_rows import canonical, create_thread, label
 __all__ = [
     "SORTS",
     "UNFINISHED_COPY",
+    "UNFINISHED_DELETION",
     "ThreadFilter",
     "count_threads",
-    "delete_thread",
     "every_thread",
     "find_thread",
     "get_thread",
     "label_thread",
     "lock_thread",
     "open_thread",
-    "purge_expired",
     "search_threads",
     "sort_key",
+    "tenant_of_copies",
 ]
 
 #: Limit on the keys of one filter: each adds a condition, and the database's parser limits their number.
 FILTER_KEY_COUNT_MAX = 100
 #: How the tenant of an unfinished copy is named, before the number of its source. No tenant's name has a space.
 UNFINISHED_COPY = "copy of "
-_DEPENDENTS = (tables.entry, tables.branch, tables.wait, tables.run, tables.thread_label)
+#: How the tenant of what is left of a deleted thread is named, before the name of the thread's tenant.
+UNFINISHED_DELETION = "deleted by "
 SORTS = {
     "thread_id": tables.thread.c.thread_id,
     "status": tables.thread.c.status,
@@ -85,7 +85,7 @@ def open_thread(
     if made is None and not keep_existing:
         raise ThreadExists(new_thread_id)
     found = get_thread(connection, tenant_id, new_thread_id) if made is None else thread_of(made)
-    receipts.record(connection, tenant_id, receipt, found)
+    receipts.record(connection, tenant_id, receipt, found, thread=found.number)
     return found
 
 
@@ -164,7 +164,8 @@ def sort_key(thread: Thread, sort_by: str) -> tuple[int | str, int]:
 def every_thread(connection: Connection, *, after: int, count_max: int) -> list[Thread]:
     """Threads of all tenants by number, including those of stateless runs; for database maintenance."""
     thread = tables.thread.c
-    statement = select(tables.thread).where(thread.number > after, ~thread.tenant_id.startswith(UNFINISHED_COPY))
+    unfinished = thread.tenant_id.startswith(UNFINISHED_COPY) | thread.tenant_id.startswith(UNFINISHED_DELETION)
+    statement = select(tables.thread).where(thread.number > after, ~unfinished)
     return [thread_of(row) for row in connection.execute(statement.order_by(thread.number).limit(count_max))]
 
 
@@ -174,45 +175,9 @@ def count_threads(connection: Connection, tenant_id: str, chosen: ThreadFilter) 
     return int(connection.execute(statement).scalar_one())
 
 
-def delete_thread(connection: Connection, tenant_id: str, thread_id: str) -> int:
-    """Delete a thread and all state about it, and return its number; its holder is refused from then on.
-
-    Raises NotFound.
-    """
-    thread = get_thread(connection, tenant_id, thread_id)
-    connection.execute(statements.LOCK_THREAD, {"thread": thread.number})
-    _delete(connection, [thread.number])
-    return thread.number
-
-
-def purge_expired(connection: Connection, now_us: int, count_max: int) -> list[int]:
-    """Delete the expired threads of stateless runs whose runs have ended; returns their numbers."""
-    thread = tables.thread.c
-    numbers = connection.execute(
-        select(thread.number)
-        .where(
-            thread.expires_at.is_not(None),
-            thread.expires_at < now_us,
-            # Removed in batches, because it may be long.
-            ~thread.tenant_id.startswith(UNFINISHED_COPY),
-            # Not by status: a thread with an open question about a step in doubt is not busy, but not finished either.
-            ~exists().where(tables.run.c.thread == thread.number, tables.run.c.status.not_in(SETTLED)),
-        )
-        .limit(count_max)
-    ).scalars()
-    return _delete(connection, list(numbers))
-
-
-def _delete(connection: Connection, numbers: list[int]) -> list[int]:
-    if not numbers:
-        return []
-    run = tables.run.c
-    runs = select(run.run_id).where(run.thread.in_(numbers))
-    connection.execute(delete(tables.receipt).where(tables.receipt.c.run_id.in_(runs)))
-    for table in _DEPENDENTS:
-        connection.execute(delete(table).where(table.c.thread.in_(numbers)))
-    connection.execute(delete(tables.thread).where(tables.thread.c.number.in_(numbers)))
-    return numbers
+def tenant_of_copies(source: int) -> str:
+    """The tenant of unfinished copies of a thread (by its number)."""
+    return f"{UNFINISHED_COPY}{source}"
 
 
 def _by_id(tenant_id: str, thread_id: str) -> Select[Any]:

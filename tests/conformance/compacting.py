@@ -3,17 +3,28 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from tests.conformance.store import Store
 from tests.support.compaction_threads import PLANTED
 from tests.support.factories import TENANT
-from threadmark.compaction import Compaction, CompactionService, Order, Policy, Summariser, migrate
+from threadmark.compaction import (
+    Compaction,
+    CompactionService,
+    Order,
+    Policy,
+    Summariser,
+    forget_thread,
+    migrate,
+    remove_thread_rows,
+)
 from threadmark.state import (
     Claim,
+    Deletion,
     Message,
     ModelReplied,
     RunChanges,
@@ -24,6 +35,8 @@ from threadmark.state import (
     Thread,
     ThreadStatus,
     Usage,
+    delete_thread,
+    finish_deletions,
     open_engine,
 )
 
@@ -72,6 +85,11 @@ class Compacting:
         await writer.flush(RunChanges(ending=RunOutcome(status=RunStatus.SUCCESS, thread_status=ThreadStatus.IDLE)))
         return replied.seq
 
+    async def delete(self, thread_id: str = "thread-1") -> None:
+        """Delete the thread, with what compaction has about it."""
+        deletion = await self.store.write(partial(_delete, thread_id=thread_id))
+        await finish_deletions(self.store.database, [deletion], remove_thread_rows)
+
     async def seen(self, thread_id: str = "thread-1") -> Thread:
         """The thread as it is now."""
         return await self.store.thread(thread_id)
@@ -114,3 +132,9 @@ async def compacting(compaction_engine: Engine, store: Store) -> Compacting:
     assert compaction_engine is not None
     service = CompactionService(store.database, now=lambda: datetime.now(UTC), fold_cache=store.journal.fold_cache)
     return Compacting(store, service)
+
+
+def _delete(connection: Connection, thread_id: str) -> Deletion:
+    deletion = delete_thread(connection, TENANT, thread_id)
+    forget_thread(connection, deletion.thread)
+    return deletion

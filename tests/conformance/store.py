@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 from sqlalchemy import Connection
@@ -33,7 +34,9 @@ from threadmark.state import (
     accept,
     claim,
     copy_thread,
+    delete_thread,
     expire,
+    finish_deletions,
     get_run,
     get_thread,
     list_runs,
@@ -88,6 +91,11 @@ class Store:
     async def read(self, query: Callable[[Connection], T]) -> T:
         """Ask a query."""
         return await self.database.read(query)
+
+    async def delete(self, thread_id: str, tenant_id: str = TENANT) -> None:
+        """Delete a thread, with every row of state about it."""
+        deletion = await self.write(partial(delete_thread, tenant_id=tenant_id, thread_id=thread_id))
+        await finish_deletions(self.database, [deletion])
 
     async def thread(self, thread_id: str | None = None, tenant_id: str = TENANT, **metadata: Any) -> Thread:
         """A new thread, or the one that has the id."""

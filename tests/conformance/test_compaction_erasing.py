@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.conformance.test_compaction_ahead import broken_off, commits, count_rows
@@ -26,7 +26,6 @@ from threadmark.state import (
     RunStarted,
     StateUpdated,
     Update,
-    delete_thread,
     update_state,
 )
 
@@ -193,13 +192,8 @@ async def test_two_erasures_at_once_leave_no_word_of_either(compacting: Compacti
             break
         await check_ledgers(compacting, thread_id)
         await check_gone(compacting, thread_id)
-        await compacting.store.write(partial(forget, tenant_id=TENANT, thread_id=thread_id))
+        await compacting.delete(thread_id)
     assert at > 10
-
-
-def forget(connection: Connection, tenant_id: str, thread_id: str) -> None:
-    """Delete a thread, and what compaction keeps of it."""
-    ledger_rows.forget_threads(connection, [delete_thread(connection, tenant_id, thread_id)])
 
 
 async def test_a_branch_that_is_made_meanwhile_is_looked_at_too(compacting: Compacting) -> None:
@@ -249,7 +243,7 @@ async def test_a_thread_that_is_deleted_meanwhile_ends_its_erasure(compacting: C
 
         async def delete(write: int, at: int = at) -> None:
             if write == at:
-                await compacting.store.write(partial(forget, tenant_id=TENANT, thread_id=f"thread-{at}"))
+                await compacting.delete(f"thread-{at}")
 
         try:
             await erase(compacting, seqs, delete, f"thread-{at}")

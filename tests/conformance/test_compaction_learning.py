@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.factories import TENANT
-from threadmark.compaction import forget_threads, tables
+from threadmark.compaction import tables
 from threadmark.compaction.input import analysis
 from threadmark.compaction.input.source import SourceEntry
 from threadmark.compaction.loading import prior_analysis
@@ -135,7 +135,7 @@ async def test_of_a_thread_that_is_gone_nothing_is_kept(compacting: Compacting) 
 
     assert (late.is_stale, await kept(compacting)) == (True, {})
     await compacting.service.learn(thread, folded)
-    await compacting.store.write(lambda connection: forget_threads(connection, [thread.number]))
+    await compacting.delete()
     assert await kept(compacting) == {}
 
 

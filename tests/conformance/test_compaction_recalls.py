@@ -9,7 +9,7 @@ import pytest
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.factories import TENANT
 from threadmark import recall_dropped
-from threadmark.compaction import Drop, DropFilter, Policy, forget_threads
+from threadmark.compaction import Drop, DropFilter, Policy
 from threadmark.workers.agents.tool_context import ToolContext
 from threadmark.workers.agents.tools import NonRetryable
 from threadmark.workers.turn.thread_drops import ThreadDrops
@@ -72,8 +72,7 @@ async def test_a_recall_goes_with_its_source(compacting: Compacting) -> None:
     assert await recalls.suggestions(TENANT, "thread-1") == []
 
     await recalls.note(TENANT, "thread-1", [drop.drop_id], "opened", requested_by="ann", key="k")
-    thread = await compacting.seen()
-    await compacting.store.write(lambda connection: forget_threads(connection, [thread.number]))
+    await compacting.delete()
     assert await recalls.of_thread(TENANT, "thread-1") == []
 
 

@@ -17,7 +17,6 @@ from threadmark.compaction import (
     SummariserFailed,
     SummaryPrompt,
     SummaryReply,
-    forget_threads,
 )
 from threadmark.compaction.tables import METADATA
 from threadmark.state import KeyReused, NotFound
@@ -271,10 +270,10 @@ async def test_an_erasure_takes_the_words_and_leaves_the_account(compacting: Com
 
 async def test_a_deleted_thread_leaves_nothing(compacting: Compacting) -> None:
     """Nothing of what it said stays in a ledger, a segment or an outbox."""
-    thread = await compacting.thread()
+    await compacting.thread()
     done = await compacting.compact()
 
-    await compacting.store.write(lambda connection: forget_threads(connection, [thread.number]))
+    await compacting.delete()
 
     with pytest.raises(NotFound):
         await compacting.service.compactions.get(TENANT, done.compaction_id)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.conformance.store import ROUTES, Store
-from tests.support.factories import TENANT, replied
+from tests.support.factories import replied
 from threadmark.state import (
     Claim,
     Held,
@@ -17,7 +17,6 @@ from threadmark.state import (
     StepKey,
     ThreadStatus,
     TurnStarted,
-    delete_thread,
     heartbeat,
     next_due_us,
     own,
@@ -288,7 +287,7 @@ async def test_the_inbox_of_a_deleted_run_is_gone(store: Store) -> None:
     inbox = await store.read(lambda connection: read_inbox(connection, claimed.thread.number, claimed.run.number))
     assert inbox is not None
     assert inbox.run.run_id == claimed.run.run_id
-    await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
+    await store.delete(claimed.thread.thread_id)
 
     assert (
         await store.read(lambda connection: read_inbox(connection, claimed.thread.number, claimed.run.number)) is None

@@ -28,7 +28,6 @@ from threadmark.state import (
     Update,
     clear_copies,
     count_threads,
-    delete_thread,
     every_thread,
     expired_copies,
     find_thread,
@@ -121,7 +120,7 @@ async def test_a_thread_that_is_deleted_meanwhile_has_no_copy(store: Store) -> N
         nonlocal writes
         writes += 1
         if writes == 3:
-            await store.write(partial(delete_thread, tenant_id=TENANT, thread_id="source"))
+            await store.delete("source")
 
     with pytest.raises(NotFound):
         await copy(store, delete)

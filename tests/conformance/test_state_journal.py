@@ -6,8 +6,8 @@ from unittest.mock import patch
 import pytest
 
 from tests.conformance.store import Store
-from tests.support.factories import TENANT, asked, replied, returned
-from threadmark.state import LeaseLost, StepIntended, StepKey, ThreadGone, TurnStarted, delete_thread, fold
+from tests.support.factories import asked, replied, returned
+from threadmark.state import LeaseLost, StepIntended, StepKey, ThreadGone, TurnStarted, fold
 from threadmark.state.batches.append_batch import Append
 
 ROUND_COUNT = 200
@@ -195,7 +195,7 @@ async def test_the_same_append_sent_again_counts_as_done(store: Store) -> None:
 async def test_a_deleted_thread_is_distinguished_from_a_lost_lease(store: Store) -> None:
     """A worker that holds a deleted thread is refused from then on, with the reason."""
     claimed, writer = await store.begun()
-    await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
+    await store.delete(claimed.thread.thread_id)
 
     with pytest.raises(ThreadGone):
         await store.put(writer, an_entry(2))
@@ -206,7 +206,7 @@ async def test_a_deleted_thread_is_distinguished_from_a_lost_lease(store: Store)
 async def test_a_new_thread_is_never_written_by_the_holder_of_a_deleted_one(store: Store) -> None:
     """The number of a deleted thread is not given out again; a holder that slept meanwhile would write into it."""
     claimed, writer = await store.begun()
-    await store.write(lambda connection: delete_thread(connection, TENANT, claimed.thread.thread_id))
+    await store.delete(claimed.thread.thread_id)
     again = await store.thread(claimed.thread.thread_id)
 
     with pytest.raises(ThreadGone):

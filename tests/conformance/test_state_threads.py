@@ -21,7 +21,7 @@ from threadmark.state import (
     ThreadFilter,
     ThreadStatus,
     count_threads,
-    delete_thread,
+    finish_deletions,
     label_thread,
     purge_expired,
     search_threads,
@@ -50,7 +50,7 @@ async def found(store: Store, tenant_id: str = TENANT, **conditions: Any) -> lis
 
 
 async def delete(store: Store, thread_id: str, tenant_id: str = TENANT) -> None:
-    await store.write(partial(delete_thread, tenant_id=tenant_id, thread_id=thread_id))
+    await store.delete(thread_id, tenant_id)
 
 
 async def test_a_key_of_a_filter_is_compared_and_never_executed(store: Store) -> None:
@@ -217,7 +217,9 @@ async def test_threads_of_stateless_runs_are_in_nobody_s_list_and_go_when_their_
     now_us = store.now_us()
 
     async def purged(at_us: int) -> int:
-        return len(await store.write(partial(purge_expired, now_us=at_us, count_max=100)))
+        deletions = await store.write(partial(purge_expired, now_us=at_us, count_max=100))
+        await finish_deletions(store.database, deletions)
+        return len(deletions)
 
     claimed, writer = await store.begun(expires_at_us=now_us + 1)
     assert await found(store) == []

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, text, update
 
 from tests.conformance.store import Store
-from tests.support.factories import TENANT, asked, replied, returned
-from threadmark.state import Damage, JournalDamaged, Thread, delete_thread, fold
+from tests.support.factories import asked, replied, returned
+from threadmark.state import Damage, JournalDamaged, Thread, fold
 from threadmark.state.entries.chain import payload_digest
 from threadmark.state.tables import entry
 from threadmark.state.tables import thread as thread_table
@@ -176,7 +176,7 @@ async def test_an_erasure_that_was_forged_is_found(store: Store) -> None:
 async def test_a_deleted_thread_cannot_be_verified(store: Store) -> None:
     """It is gone, and that is no clean bill."""
     thread = await a_journal(store)
-    await store.write(lambda connection: delete_thread(connection, TENANT, thread.thread_id))
+    await store.delete(thread.thread_id)
 
     with pytest.raises(JournalDamaged):
         await store.journal.verify(thread)

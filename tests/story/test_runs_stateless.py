@@ -6,7 +6,7 @@ import pytest
 from langgraph_sdk.errors import NotFoundError
 
 from tests.support.agent_server import Running, call, collect, contents, said
-from threadmark.state import purge_expired
+from threadmark.state import finish_deletions, purge_expired
 
 LATER_US = 3600 * 1_000_000
 
@@ -15,7 +15,8 @@ async def purge(running: Running, in_us: int) -> None:
     """What a worker does every now and then, as if it were later."""
     wired = running.live.resources.wired
     at_us = wired.now_us() + in_us
-    await wired.database.write(lambda connection: purge_expired(connection, at_us, 100))
+    deletions = await wired.database.write(lambda connection: purge_expired(connection, at_us, 100))
+    await finish_deletions(wired.database, deletions)
 
 
 async def test_the_three_ways_to_start_one(running: Running) -> None:

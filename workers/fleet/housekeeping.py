@@ -4,20 +4,33 @@ It is a loop of its own: in the sweep it would stand between a death and the cla
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
 from sqlalchemy import Connection
 
-from threadmark.compaction import CompactionService, forget_threads
-from threadmark.state import Database, clear_copies, expired_copies, prune, purge_expired
+from threadmark.compaction import CompactionService, forget_thread, remove_thread_rows
+from threadmark.state import (
+    Database,
+    Deletion,
+    clear_copies,
+    expired_copies,
+    finish_deletions,
+    prune,
+    purge_expired,
+    remove_deleted,
+    unfinished_deletions,
+)
+from threadmark.state.append.thread_deletions import RemoveOthers
 from threadmark.state.tasks.tasks import prune_tasks
 from threadmark.workers.supervisor import Loop, Supervisor, stale_after_s
 
 __all__ = ["Housekeeping", "tidy"]
 
 COUNT_MAX = 100  #: threads or tasks at once
+#: Times that one round of housekeeping looks for expired threads.
+PURGE_COUNT = 50
 LEDGER_COUNT_MAX = 10  #: of thousands of rows each
 
 #: A worker that starts has other things to do first: taking over what the one before it left (seconds).
@@ -59,9 +72,18 @@ class Housekeeping:
 async def tidy(
     now_us: int, *, database: Database, compaction: CompactionService | None, ledger_words_kept: timedelta | None = None
 ) -> None:
-    """Remove threads of stateless runs whose time has come, receipts and tasks kept long enough, words of ledgers older
-    than `ledger_words_kept` (None: they are kept for ever), and rows of abandoned ledgers and copies."""
-    await database.write(partial(_purge, now_us=now_us, compacts=compaction is not None))
+    """Remove threads of stateless runs whose time has come, what is left of deleted threads, receipts and tasks kept
+    long enough, words of ledgers older than `ledger_words_kept` (None: they are kept for ever), and rows of abandoned
+    ledgers and copies.
+    """
+    remove_others = None if compaction is None else remove_thread_rows
+    for _ in range(PURGE_COUNT):
+        count, left = await database.write(partial(_purge, now_us=now_us, remove_others=remove_others))
+        await finish_deletions(database, left, remove_others)
+        if count < COUNT_MAX:
+            break
+    cut_short = await database.read(partial(unfinished_deletions, count_max=COUNT_MAX))
+    await finish_deletions(database, cut_short, remove_others)
     await clear_copies(database, partial(expired_copies, now_us=now_us))
     await database.write(lambda connection: prune(connection, now_us))
     if compaction is not None:
@@ -71,7 +93,10 @@ async def tidy(
     await database.write(lambda connection: prune_tasks(connection, now_us, COUNT_MAX))
 
 
-def _purge(connection: Connection, now_us: int, *, compacts: bool) -> None:
-    gone = purge_expired(connection, now_us, COUNT_MAX)
-    if gone and compacts:
-        forget_threads(connection, gone)
+def _purge(connection: Connection, now_us: int, remove_others: RemoveOthers | None) -> tuple[int, Sequence[Deletion]]:
+    """How many expired threads were deleted, and those of which rows are left."""
+    deletions = purge_expired(connection, now_us, COUNT_MAX)
+    if remove_others is not None:
+        for deletion in deletions:
+            forget_thread(connection, deletion.thread)
+    return len(deletions), remove_deleted(connection, deletions, remove_others)

@@ -9,9 +9,16 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 
-from threadmark.compaction import CompactionService
+from threadmark.compaction import CompactionService, remove_thread_rows
 from threadmark.memory import ErasureManifest, Origin, quote_hash
-from threadmark.state import Database, clear_copies, read_lines, unfinished_copies
+from threadmark.state import (
+    Database,
+    clear_copies,
+    finish_deletions,
+    read_lines,
+    unfinished_copies,
+    unfinished_deletions,
+)
 from threadmark.state.threads.erasure import (
     RowPlace,
     erase_in_rows,
@@ -29,6 +36,7 @@ __all__ = ["JournalCopies", "JournalErasure"]
 HELD_S_MAX = 20.0
 POLL_S = 0.1
 PAGE_COUNT = 200
+DELETION_COUNT = 100
 SEQ_MAX = 2**62
 _ID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -91,6 +99,10 @@ class JournalErasure:
             await asyncio.sleep(POLL_S)
         for number, erased in list(self._done.items()):
             await self._erase_thread(number, erased.also(Erased(memory_ids=self._ids, told_seqs=())))
+        # Words of a thread whose deletion was cut short are in no thread that is found.
+        left = partial(unfinished_deletions, count_max=DELETION_COUNT, tenant_id=self._tenant_id)
+        while deletions := await self._database.read(left):
+            await finish_deletions(self._database, deletions, None if self._compaction is None else remove_thread_rows)
         await self._database.empty_log()
         return {"journal_entries": self._entry_count, "journal_rows": self._row_count}
 

@@ -164,7 +164,8 @@ async def update_state(
             return reply
         made = update_thread(connection, resources.wired.journal.fold_cache, caller.tenant_id, wanted, spec, now_us)
         body = _updated(wanted, checkpoint_id_of(wanted, made.branch, made.seq, made.at_us))
-        record(connection, caller.tenant_id, receipt, body)
+        thread = get_thread(connection, caller.tenant_id, wanted)
+        record(connection, caller.tenant_id, receipt, body, thread=thread.number)
         return body
 
     return once(await resources.database.write(unit))

@@ -139,7 +139,7 @@ async def resolve_step(
         elif found is None:
             raise NotInDoubt(step_key)
         body = msgspec.json.encode(_settled(wanted, step_key, value, found))
-        record(connection, caller.tenant_id, receipt, body)
+        record(connection, caller.tenant_id, receipt, body, thread=run.thread)
         return body, list_runs(connection, run.thread, status=RunStatus.PENDING)
 
     made, pending = await resources.database.write(unit)

@@ -1,6 +1,6 @@
 """Threads: make, find, label, copy, delete."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -31,24 +31,23 @@ from threadmark.app.wire.conversations.thread_schema import (
     thread_to_wire,
 )
 from threadmark.app.wire.selected import selected
-from threadmark.compaction import forget_threads
+from threadmark.compaction import forget_thread, remove_thread_rows
 from threadmark.state import (
+    Deletion,
     Receipt,
     Reply,
-    RunStatus,
     Thread,
-    clear_copies,
     copy_thread,
     count_threads,
     delete_thread,
+    finish_deletions,
     get_thread,
     label_thread,
-    list_runs,
     open_thread,
+    remove_deleted,
     replied,
     search_threads,
     sort_key,
-    unfinished_copies,
 )
 
 __all__ = ["ROUTES"]
@@ -127,15 +126,14 @@ async def remove_thread(
     """Delete the thread with everything in it. A run that holds it is stopped, and writes nothing any more."""
     wanted = uuid_of("thread", thread_id)
 
-    def unit(connection: Connection) -> tuple[int, tuple[str, ...]]:
-        thread = get_thread(connection, caller.tenant_id, wanted)
-        running = list_runs(connection, thread.number, status=RunStatus.RUNNING)
-        forget_threads(connection, [delete_thread(connection, caller.tenant_id, wanted)])
-        return thread.number, tuple(run.run_id for run in running)
+    def unit(connection: Connection) -> tuple[Sequence[Deletion], tuple[str, ...]]:
+        deletion = delete_thread(connection, caller.tenant_id, wanted)
+        forget_thread(connection, deletion.thread)
+        return remove_deleted(connection, [deletion], remove_thread_rows), deletion.stopped
 
-    number, stopped = await resources.database.write(unit)
+    left, stopped = await resources.database.write(unit)
     resources.wired.notifier.notice(stopped)
-    await clear_copies(resources.database, partial(unfinished_copies, source=number))
+    await finish_deletions(resources.database, left, remove_thread_rows)
 
 
 @post("/threads/search", opt=needs(Scope.READ), status_code=200, responses=_FOUND)

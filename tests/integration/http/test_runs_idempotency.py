@@ -230,8 +230,9 @@ async def test_a_stream_is_streamed_again_once_its_run_is_over(paced: Running, m
 
 async def _tidy(api: Api) -> None:
     """What a worker does every now and then."""
-    from threadmark.state import prune, purge_expired
+    from threadmark.state import finish_deletions, prune, purge_expired
 
     now_us = api.resources.wired.now_us()
-    await api.resources.database.write(lambda connection: purge_expired(connection, now_us, 100))
+    deletions = await api.resources.database.write(lambda connection: purge_expired(connection, now_us, 100))
+    await finish_deletions(api.resources.database, deletions)
     await api.resources.database.write(lambda connection: prune(connection, now_us))

@@ -20,7 +20,7 @@ from tests.integration.state.mortality import Death, Fate, mortal
 from tests.integration.state.rules import Rules
 from tests.integration.state.stage import Clock, Stage
 from tests.integration.state.world import LETTERS, Obedient, World
-from tests.support.factories import TENANT, a_submission, human
+from tests.support.factories import a_submission, human
 from threadmark.state import (
     SETTLED,
     CancelAction,
@@ -34,7 +34,6 @@ from threadmark.state import (
     Update,
     Wait,
     cancel_runs,
-    delete_thread,
     fold,
     idempotency_key_of,
     list_waits,
@@ -189,7 +188,7 @@ class Machine(RuleBasedStateMachine):
         """Delete a thread, held or not; at least one stays."""
         if len(self.threads) > 1:
             thread_id = self.pick(self.threads, which)
-            self.do(self.store.write(partial(delete_thread, tenant_id=TENANT, thread_id=thread_id)))
+            self.do(self.store.delete(thread_id))
             self.threads.remove(thread_id)
 
     # What must hold.

@@ -157,14 +157,12 @@ async def test_a_rolled_back_run_leaves_the_thread_as_it_was(store: Store, tmp_p
 
 async def test_the_thread_of_a_deleted_run_is_let_go(store: Store, tmp_path: Path) -> None:
     """The worker learns that the thread is gone, stops its tool, and writes nothing (C62)."""
-    from threadmark.state import delete_thread
-
     slow = Slow(Effect.PURE)
     async with open_stage(store, tmp_path, parallel("slow"), [slow.tool]) as stage:
         run = await stage.say()
 
         async def delete(turn: Turn) -> None:
-            await store.write(lambda connection: delete_thread(connection, run.tenant_id, run.thread_id))
+            await store.delete(run.thread_id, run.tenant_id)
             turn.notice()
 
         await interrupted(stage, slow.started, delete)
