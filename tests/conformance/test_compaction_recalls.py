@@ -73,6 +73,7 @@ async def test_a_recall_goes_with_its_source(compacting: Compacting) -> None:
 
     await recalls.note(TENANT, "thread-1", [drop.drop_id], "opened", requested_by="ann", key="k")
     await compacting.delete()
+    await compacting.thread()
     assert await recalls.of_thread(TENANT, "thread-1") == []
 
 

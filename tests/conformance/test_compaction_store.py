@@ -1,9 +1,10 @@
 """Compactions are ordered once, and committed in one transaction: over both databases."""
 
 import asyncio
+from functools import partial
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, Table, func, select
 
 from tests.conformance.compacting import Compacting, compacting, compaction_engine
 from tests.support.bad_summarisers import Recorder, under_headings
@@ -268,6 +269,11 @@ async def test_an_erasure_takes_the_words_and_leaves_the_account(compacting: Com
         assert "secret-99" not in repr(stored)
 
 
+def count_rows(connection: Connection, table: Table) -> int:
+    """How many rows a table has."""
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
 async def test_a_deleted_thread_leaves_nothing(compacting: Compacting) -> None:
     """Nothing of what it said stays in a ledger, a segment or an outbox."""
     await compacting.thread()
@@ -277,4 +283,7 @@ async def test_a_deleted_thread_leaves_nothing(compacting: Compacting) -> None:
 
     with pytest.raises(NotFound):
         await compacting.service.compactions.get(TENANT, done.compaction_id)
+    for table in METADATA.sorted_tables:
+        assert await compacting.store.read(partial(count_rows, table=table)) == 0, table.name
+    await compacting.thread()
     assert (await compacting.service.views.show(TENANT, "thread-1")).kept.view.view_id == WHOLE_VIEW

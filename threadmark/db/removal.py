@@ -12,9 +12,9 @@ BYTE_COUNT = 1_000_000
 class RemovalBatch:
     """The rows that one commit removes, of one table after the other, until it is full."""
 
-    def __init__(self, row_count: int = ROW_COUNT, byte_count: int = BYTE_COUNT) -> None:
-        self._rows_left = row_count
-        self._bytes_left = byte_count
+    def __init__(self) -> None:
+        self._rows_left = ROW_COUNT
+        self._bytes_left = BYTE_COUNT
 
     @property
     def is_full(self) -> bool:
