@@ -1,6 +1,6 @@
 """Removal in bounded commits: SQLite has one write lock, and on PostgreSQL long transactions hold back vacuum."""
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, func, literal, select
 
 __all__ = ["BYTE_COUNT", "ROW_COUNT", "RemovalBatch"]
 
@@ -27,6 +27,9 @@ class RemovalBatch:
         At least one row goes, however large it is, unless the batch is full already.
         """
         key = list(table.primary_key.columns)
+        names = [f"removed_{column.name}" for column in key]
+        # One by one: SQLite looks through the whole table for pairs in a list.
+        one = delete(table).where(*(column == bindparam(name) for column, name in zip(key, names, strict=True)))
         while not self.is_full:
             # The databases know the size of a value without reading it.
             rows = connection.execute(select(*key, _size(connection, table)).where(*where).limit(self._rows_left)).all()
@@ -40,8 +43,7 @@ class RemovalBatch:
                 chosen.append(tuple(row)[:-1])
                 self._bytes_left -= int(row[-1])
             self._rows_left -= len(chosen)
-            these = key[0].in_([each[0] for each in chosen]) if len(key) == 1 else tuple_(*key).in_(chosen)
-            connection.execute(delete(table).where(these))
+            connection.execute(one, [dict(zip(names, each, strict=True)) for each in chosen])
             if was_last and len(chosen) == len(rows):
                 return True
         return False
