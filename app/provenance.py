@@ -10,7 +10,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from threadmark.app.requests.path_ids import BadId, uuid_of
+from threadmark.app.http.path_ids import BadId, uuid_of
 from threadmark.app.wire.memories.memory_schema import ShownSource, source_to_wire
 from threadmark.memory import Evidence, quote_hash
 from threadmark.state import Line, NotFound, Thread, fold_thread, from_us, get_thread, read_lines

@@ -9,9 +9,9 @@ from datetime import datetime
 from prometheus_client import CollectorRegistry
 
 from threadmark.app.access.seats import Seat, Seats
+from threadmark.app.keyed_lock import KeyedLock
 from threadmark.app.operations.fleet_metrics import FleetMetrics
 from threadmark.app.operations.readiness import Readiness
-from threadmark.app.runs.keyed_lock import KeyedLock
 from threadmark.state import Database
 from threadmark.workers import wiring
 from threadmark.workers.settings.settings import Settings

@@ -9,8 +9,8 @@ from threadmark.app.access.key import Caller, Token
 from threadmark.app.access.ring import KeyRing
 from threadmark.app.access.route_scopes import is_automatic, scope_needed
 from threadmark.app.access.token_buckets import Buckets
-from threadmark.app.requests.client_address import source_of
-from threadmark.app.requests.request_state import client_of, mark_caller
+from threadmark.app.http.client_address import source_of
+from threadmark.app.http.request_state import client_of, mark_caller
 from threadmark.db.execution.pools import act_for
 
 __all__ = ["FAILURES_PER_KEY", "FAILURES_PER_SOURCE", "Forbidden", "Gate", "TooMany", "Unauthenticated"]

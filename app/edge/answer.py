@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from litestar.types import Scope, Send
 
-from threadmark.app.requests.problem import MEDIA_TYPE, Problem
-from threadmark.app.requests.request_state import request_id_of
+from threadmark.app.http.problem import MEDIA_TYPE, Problem
+from threadmark.app.http.request_state import request_id_of
 
 __all__ = ["answer", "refuse"]
 

@@ -6,7 +6,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from threadmark.app.edge.answer import answer
-from threadmark.app.requests.request_state import header_of
+from threadmark.app.http.request_state import header_of
 
 __all__ = ["EXPOSED_HEADERS", "Cors"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
-from threadmark.app.requests.request_state import headers_of
+from threadmark.app.http.request_state import headers_of
 
 __all__ = ["DRAIN_BYTES_MAX", "DRAIN_S", "Drain"]
 

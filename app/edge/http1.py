@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 from threadmark.app.edge.drain import DRAIN_BYTES_MAX, DRAIN_S
 from threadmark.app.edge.shield import SECURITY_HEADERS
 from threadmark.app.edge.unread_answer import UnreadAnswer
-from threadmark.app.requests.problem import MEDIA_TYPE, Problem
+from threadmark.app.http.problem import MEDIA_TYPE, Problem
 
 __all__ = ["HttpProtocol"]
 

@@ -8,8 +8,8 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from threadmark.app.edge.answer import refuse
-from threadmark.app.requests.problem import Problem
-from threadmark.app.requests.request_state import header_of, headers_of
+from threadmark.app.http.problem import Problem
+from threadmark.app.http.request_state import header_of, headers_of
 
 __all__ = ["SECURITY_HEADERS", "Shield"]
 

@@ -8,9 +8,9 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
+from threadmark.app.http.client_address import Network, client_address, is_trusted
+from threadmark.app.http.request_state import facts_of, header_of, headers_of, mark
 from threadmark.app.operations.metrics import HttpMetrics
-from threadmark.app.requests.client_address import Network, client_address, is_trusted
-from threadmark.app.requests.request_state import facts_of, header_of, headers_of, mark
 
 __all__ = ["NO_ROUTE", "Trace"]
 

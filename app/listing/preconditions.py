@@ -5,7 +5,7 @@ from typing import Annotated
 
 from litestar.params import HeaderParameter
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.compaction import Precondition
 
 __all__ = ["IfMatch", "IfNoneMatch", "condition_of", "tag_of"]

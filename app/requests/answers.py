@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from litestar import Response
 
-from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.requests.request_key import replay
 from threadmark.state import Reply
 

@@ -19,16 +19,15 @@ from threadmark import memory
 from threadmark.app.access.gate import Forbidden, TooMany, Unauthenticated
 from threadmark.app.access.issue import KeyRefused
 from threadmark.app.access.key import NoSuchKey
+from threadmark.app.http import strict_json
+from threadmark.app.http.allowed_values import with_allowed_values
+from threadmark.app.http.body_errors import BodyRefused, ClientGone, NotJson
+from threadmark.app.http.path_ids import BadEventId, BadId
+from threadmark.app.http.problem import MEDIA_TYPE, Problem
+from threadmark.app.http.request_state import facts_of, request_id_of
 from threadmark.app.listing.cursors import BadCursor
 from threadmark.app.listing.parameters import UnknownParameter
-from threadmark.app.requests import strict_json
-from threadmark.app.requests.allowed_values import with_allowed_values
 from threadmark.app.requests.idempotency import BadIdempotencyKey
-from threadmark.app.requests.path_ids import BadId
-from threadmark.app.requests.problem import MEDIA_TYPE, Problem
-from threadmark.app.requests.request import BodyRefused, ClientGone, NotJson
-from threadmark.app.requests.request_state import facts_of, request_id_of
-from threadmark.app.wire.conversations.event_ids import BadEventId
 from threadmark.compaction import NothingToUndo, PlanOutdated, PolicyMoved, RunInProgress, ViewBroken, ViewMoved
 from threadmark.db import Condition
 from threadmark.state import (

@@ -19,8 +19,8 @@ import msgspec
 from litestar import Response
 
 from threadmark.app.access import Caller
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.requests.request_key import RequestKey, replay
 from threadmark.app.resources import Resources
 from threadmark.memory import AnsweredBefore, Receipt

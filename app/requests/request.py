@@ -11,36 +11,15 @@ from litestar.exceptions import InternalServerException
 from litestar.types.empty import Empty
 
 from threadmark.app.access.key import Caller
+from threadmark.app.http.allowed_values import with_allowed_values
+from threadmark.app.http.body_errors import BodyRefused, ClientGone, NotJson
+from threadmark.app.http.strict_json import parse
 from threadmark.app.pools import BODIES, BODY_BYTES_MIN
-from threadmark.app.requests.allowed_values import with_allowed_values
-from threadmark.app.requests.strict_json import parse
 
-__all__ = ["ApiRequest", "BodyRefused", "ClientGone", "NotJson"]
+__all__ = ["ApiRequest"]
 
 #: `text/plain` because browsers send it without a preflight, and clients of the dialect rely on that.
 _JSON_TYPES = frozenset({"", "application/json", "text/plain"})
-
-
-class NotJson(Exception):
-    """The body says that it is something else than JSON."""
-
-    def __init__(self) -> None:
-        super().__init__("send the body as application/json")
-
-
-class BodyRefused(Exception):
-    """The body is JSON, and not what the route takes. `path` is the place, `$` the whole body."""
-
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__(f"{path}: {why}")
-        self.path = path
-
-
-class ClientGone(Exception):
-    """The client broke off before its body had arrived."""
-
-    def __init__(self) -> None:
-        super().__init__("the body did not arrive whole")
 
 
 class ApiRequest(Request[Caller, None, State]):

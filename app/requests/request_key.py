@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from litestar import Response
 from litestar.params import HeaderParameter
 
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.requests.idempotency import check_key, request_digest
-from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.requests.request import ApiRequest
 from threadmark.state import Receipt, Reply
 

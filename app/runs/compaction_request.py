@@ -10,8 +10,8 @@ from litestar import Response
 from sqlalchemy import Connection
 
 from threadmark.app.access import Caller
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.requests.idempotent_requests import repeatable
-from threadmark.app.requests.request import BodyRefused
 from threadmark.app.requests.request_key import RequestKey
 from threadmark.app.resources import Resources
 from threadmark.app.wire.compactions.compaction_schema import NewCompaction, PolicyBody, ShownCompaction, policy_of

@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import Caller, Scope
 from threadmark.app.access.gate import Forbidden
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.runs.thread_state import position_seq
 from threadmark.app.wire.conversations.run_request import RunSpec
 from threadmark.state import (

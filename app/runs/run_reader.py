@@ -8,10 +8,11 @@ from functools import partial
 
 from threadmark.app.access import Caller, KeyRing
 from threadmark.app.access.seats import Seat
-from threadmark.app.requests.problem import MEDIA_TYPE
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
+from threadmark.app.runs.event_tail import follow
 from threadmark.app.runs.run_outcome import outcome_of, until_over
-from threadmark.app.sse import HEARTBEAT, LiveResponse, follow, frame
+from threadmark.app.sse import HEARTBEAT, LiveResponse, frame
 from threadmark.app.wire.conversations.event_ids import Place
 from threadmark.app.wire.conversations.event_schema import Event, StreamMode
 from threadmark.app.wire.conversations.run_schema import run_path

@@ -5,7 +5,7 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.runs.thread_state import ThreadSnapshot, position_seq, stand
 from threadmark.app.wire.conversations.message_schema import Revision, check_calls
 from threadmark.state import (

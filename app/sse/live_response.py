@@ -15,8 +15,8 @@ from litestar.response.base import ASGIResponse
 from litestar.types import Receive, Send
 
 from threadmark.app.access.seats import Seat
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.operations.logs import mark_cut
-from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.resources import Resources
 from threadmark.db.execution.pools import limit_each
 

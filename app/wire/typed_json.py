@@ -4,8 +4,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from threadmark.app.requests.allowed_values import with_allowed_values
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.allowed_values import with_allowed_values
+from threadmark.app.http.body_errors import BodyRefused
 
 __all__ = ["read_as"]
 

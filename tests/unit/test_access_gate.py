@@ -12,7 +12,7 @@ from threadmark.app.access import Caller, Scope, Token
 from threadmark.app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE, Forbidden, Gate, TooMany, Unauthenticated
 from threadmark.app.access.route_scopes import PUBLIC, needs
 from threadmark.app.access.token_buckets import Buckets
-from threadmark.app.requests.request_state import facts_of, mark
+from threadmark.app.http.request_state import facts_of, mark
 from threadmark.db.execution import pools
 
 

@@ -9,8 +9,8 @@ from threadmark.app.access.gate import FAILURES_PER_KEY, FAILURES_PER_SOURCE
 from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX
 from threadmark.app.access.ring import RECHECK_S
 from threadmark.app.edge.drain import DRAIN_BYTES_MAX
+from threadmark.app.http import strict_json
 from threadmark.app.listing.pages import PAGE_SIZE_MAX
-from threadmark.app.requests import strict_json
 from threadmark.app.requests.idempotency import KEY_CHARS_MAX
 from threadmark.workers.settings.settings import Settings
 

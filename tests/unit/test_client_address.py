@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from threadmark.app.requests.client_address import UNKNOWN, client_address, source_of
+from threadmark.app.http.client_address import UNKNOWN, client_address, source_of
 
 PROXIES = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
 

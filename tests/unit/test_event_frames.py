@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from threadmark.app.http.path_ids import BadEventId
 from threadmark.app.sse.framing import HEARTBEAT, frame
-from threadmark.app.wire.conversations.event_ids import FLASH_SLOT, START, BadEventId, Place, flash_slot, read_place
+from threadmark.app.wire.conversations.event_ids import FLASH_SLOT, START, Place, flash_slot, read_place
 from threadmark.app.wire.event_json import join_values, spell_event
 from threadmark.state import plain, spell
 

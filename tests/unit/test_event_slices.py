@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.run_journal import Story
-from threadmark.app.sse.event_tail import MESSAGE_COUNT_MIN, _entry_events, _Look, _Tail
+from threadmark.app.runs.event_tail import MESSAGE_COUNT_MIN, _entry_events, _Look, _Tail
 from threadmark.app.wire.conversations import event_schema
 from threadmark.app.wire.conversations.event_ids import START
 from threadmark.app.wire.conversations.event_schema import RunEvents, RunFacts

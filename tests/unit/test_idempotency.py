@@ -2,8 +2,8 @@
 
 import pytest
 
+from threadmark.app.http.strict_json import parse
 from threadmark.app.requests.idempotency import BadIdempotencyKey, check_key, request_digest
-from threadmark.app.requests.strict_json import parse
 
 
 def digest(raw: bytes, method: str = "POST", path: str = "/threads") -> str:

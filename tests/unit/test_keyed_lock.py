@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from threadmark.app.runs.keyed_lock import KeyedLock
+from threadmark.app.keyed_lock import KeyedLock
 
 
 async def settle() -> None:

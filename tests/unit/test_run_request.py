@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from threadmark.app.requests.path_ids import BadId
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import BadId
 from threadmark.app.wire.conversations.run_request import AFTER_S_MAX, RunBody, RunSpec, StatelessRunBody, read_run_spec
 from threadmark.state import Multitask
 

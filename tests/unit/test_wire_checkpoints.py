@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from threadmark.app.requests.path_ids import BadId
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import BadId
 from threadmark.app.wire.conversations.checkpoint_schema import CheckpointRef, before_of, checkpoint_id_in
 
 THREAD = "01a22800-76bc-7a35-ba9f-3c7d2ea92509"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.wire.conversations.interrupt_schema import interrupt_of_call, read_approval
 from threadmark.state import Call, StepKey, ToolCall
 

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from threadmark import state
 from threadmark.app.access import PUBLIC, Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.wire.conversations.run_schema import ShownRun, run_to_wire
 from threadmark.memory import Recollection
 from threadmark.state.tasks.tasks import count_tasks

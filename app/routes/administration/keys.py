@@ -15,10 +15,10 @@ from threadmark.app.access import ApiKey, Scope, key_store, needs
 from threadmark.app.access.gate import Forbidden
 from threadmark.app.access.issue import OVERLAP_S, OVERLAP_S_MAX, Issued, KeyRequest, issue, revoke
 from threadmark.app.access.key import TENANT_PATTERN
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.listing.cursors import Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.requests.request_key import replay
 from threadmark.state import Reply, to_us
 from threadmark.state.threads.receipts import look_up, record

@@ -8,10 +8,10 @@ from litestar.openapi import ResponseSpec
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from threadmark.app.access import PUBLIC, Scope, needs
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.openapi.document import document_of
 from threadmark.app.pools import ANSWERS
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.problem import MEDIA_TYPE
 from threadmark.app.version import VERSION
 
 __all__ = ["ROUTES", "Info", "Ok"]

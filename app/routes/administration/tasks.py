@@ -9,10 +9,10 @@ from litestar import get, post
 from litestar.params import FromPath, QueryParameter
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.state.entries.entry import Failure
 from threadmark.state.entries.instants import FAR_US, from_us
 from threadmark.state.tasks.tasks import Task, cancel_task, get_task, list_tasks, retry_task

@@ -12,11 +12,11 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Caller, Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, cut
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import json_answer
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request_key import replay
 from threadmark.app.resources import Resources
 from threadmark.app.runs.compaction_request import (

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.route_scopes import ENDS_WITH_CLIENT
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.resources import Resources
 from threadmark.app.runs.compaction_request import compact, service_of, thread_id_of
 from threadmark.app.sse.live_response import LiveResponse, whole_or_cut

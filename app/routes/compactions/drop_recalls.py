@@ -5,10 +5,10 @@ from litestar.params import FromPath
 from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of
 from threadmark.app.wire.compactions.drop_recall_schema import ShownDropRecall, ShownSuggestion
 

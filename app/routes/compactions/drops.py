@@ -7,11 +7,11 @@ from litestar.params import FromPath, QueryParameter
 from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of
 from threadmark.app.wire.compactions.drop_schema import ShownDrop, ShownFoundDrop, ShownOrigin
 from threadmark.compaction import UNIT_CLASSES, DropFilter, DropQuery, FoundDrop, Reason, Status

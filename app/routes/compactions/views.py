@@ -9,13 +9,13 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
 from threadmark.app.pools import ANSWERS
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import json_answer, once
 from threadmark.app.requests.idempotent_requests import repeatable
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.compaction_request import service_of, thread_id_of
 from threadmark.app.wire.compactions.compaction_schema import Expansion, NewPins, Restoration
 from threadmark.app.wire.compactions.drop_schema import ShownExpansion

@@ -13,9 +13,9 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.pages import PAGE_SIZE, PageSize
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.sse.live_response import LiveResponse, whole_or_cut
 from threadmark.state import Database, Line, Thread, from_us, get_thread, read_lines
 

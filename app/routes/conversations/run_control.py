@@ -10,15 +10,16 @@ from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.gate import Forbidden
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import BadEventId, uuid_of
 from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.request import ApiRequest, BodyRefused
+from threadmark.app.requests.request import ApiRequest
 from threadmark.app.resources import Resources
 from threadmark.app.routes.conversations.runs import EVENTS, OUTCOME
 from threadmark.app.runs.cancellation import CANCEL_COUNT_MAX, Cancellation, cancel_everywhere
 from threadmark.app.runs.run_reader import Reader
-from threadmark.app.wire.conversations.event_ids import BadEventId, read_place
+from threadmark.app.wire.conversations.event_ids import read_place
 from threadmark.app.wire.conversations.event_schema import MODES, StreamMode
 from threadmark.state import CancelAction, Run, get_run, get_thread
 

@@ -8,11 +8,11 @@ from litestar.params import FromPath, JSONBody, QueryParameter
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.pages import PageSize
 from threadmark.app.listing.parameters import names_of, one_of
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import json_answer
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.runs.run_starter import Starter
 from threadmark.app.wire.conversations.run_request import RunBody
 from threadmark.app.wire.conversations.run_schema import RUN_FIELDS, ShownRun, chosen, run_to_wire

@@ -9,9 +9,9 @@ from litestar.params import JSONBody
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.request import BodyRefused
 from threadmark.app.routes.conversations.runs import EVENTS, OUTCOME, SHOWN
 from threadmark.app.runs.run_admission import announce, submission_of
 from threadmark.app.runs.run_starter import Starter

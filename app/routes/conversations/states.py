@@ -12,12 +12,12 @@ from msgspec import Meta, Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.pages import PAGE_SIZE_MAX
 from threadmark.app.pools import sliced
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.request import BodyRefused
 from threadmark.app.resources import Resources
 from threadmark.app.runs.state_update import UpdateSpec, update_thread
 from threadmark.app.runs.thread_state import Question, at_checkpoint, history

@@ -11,11 +11,11 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Listing
 from threadmark.app.listing.pages import PAGE_SIZE_MAX, CursorText, PageSize, beyond, cut
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.resources import Resources
 from threadmark.app.wire.conversations.step_schema import Resolution, ShownStep, StepTotals, resolution_of, step_to_wire
 from threadmark.state import (

@@ -11,13 +11,13 @@ from litestar.params import FromPath, HeaderParameter, JSONBody
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import uuid_of
+from threadmark.app.http.problem import MEDIA_TYPE
 from threadmark.app.listing.cursors import Listing
 from threadmark.app.listing.pages import Page, cut
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.problem import MEDIA_TYPE
-from threadmark.app.requests.request import BodyRefused
 from threadmark.app.resources import Resources
 from threadmark.app.runs.thread_state import stand
 from threadmark.app.wire.conversations.state_schema import Moment

@@ -11,11 +11,11 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Caller, Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import once
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request_key import RequestKey
 from threadmark.app.wire.conversations.interrupt_schema import read_approval
 from threadmark.app.wire.conversations.wait_schema import ShownWait, wait_to_wire

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.gate import Forbidden
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import Cursor, Listing
 from threadmark.app.listing.memory_scope import NamespaceText, scope_in_query, tenant_scope
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize
@@ -18,7 +19,6 @@ from threadmark.app.pools import BODIES
 from threadmark.app.provenance import OpenedSource, open_sources
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.idempotent_requests import changed_once
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.wire.memories.memory_requests import MemoryItems, RecallQuestion, draft_of, question_of
 from threadmark.app.wire.memories.memory_schema import (
     Recalled,

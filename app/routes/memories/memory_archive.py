@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.seats import Seat
+from threadmark.app.http.body_errors import ClientGone
 from threadmark.app.listing.memory_scope import NamespaceText, scope_in_query
 from threadmark.app.openapi.operation import LINES, takes
 from threadmark.app.pools import ANSWERS, BODIES
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.idempotent_requests import changed_once
-from threadmark.app.requests.request import ApiRequest, ClientGone
+from threadmark.app.requests.request import ApiRequest
 from threadmark.app.requests.request_key import IdempotencyKey, streamed_request_key
 from threadmark.memory import Imported as Done
 from threadmark.memory import SpooledLines

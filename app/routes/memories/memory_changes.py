@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from threadmark.app.access import Scope, needs
 from threadmark.app.access.key import Caller
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.memory_scope import tenant_scope
 from threadmark.app.requests import dependencies
 from threadmark.app.requests.answers import json_answer
 from threadmark.app.requests.idempotent_requests import changed_once, memory_receipt, repeatable
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.requests.request_key import RequestKey
 from threadmark.app.resources import Resources
 from threadmark.app.wire.memories.memory_requests import Erase, QuarantineSource, Retraction, forget_of, selector_of

@@ -9,10 +9,10 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.cursors import CursorSigner, Listing
 from threadmark.app.listing.pages import PAGE_SIZE, CursorText, PageSize, beyond, cut
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.resources import Resources
 from threadmark.state import (
     Failure,

@@ -9,9 +9,9 @@ from litestar.params import JSONBody, QueryParameter
 from msgspec import Meta, Struct
 
 from threadmark.app.access import Scope, needs
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.listing.pages import PAGE_SIZE_MAX
 from threadmark.app.requests import dependencies
-from threadmark.app.requests.request import BodyRefused
 from threadmark.memory import Change, Item, Items
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.compaction import KeptPolicy
 
 __all__ = ["PolicyName", "ShownPolicy", "ShownVersion", "check_policy_name"]

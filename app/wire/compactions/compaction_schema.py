@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.wire.compactions.compaction_policy_schema import PolicyName
 from threadmark.compaction import (
     AMOUNT_PATTERN,

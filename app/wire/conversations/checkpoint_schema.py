@@ -4,8 +4,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.wire.typed_json import read_as
 from threadmark.state import Position, checkpoint_id_of
 

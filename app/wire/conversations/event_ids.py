@@ -8,7 +8,9 @@ was recorded, has those above. So an id means the same to every server that ever
 import re
 from typing import NamedTuple
 
-__all__ = ["FLASH_SLOT", "START", "BadEventId", "Place", "flash_slot", "read_place"]
+from threadmark.app.http.path_ids import BadEventId
+
+__all__ = ["FLASH_SLOT", "START", "Place", "flash_slot", "read_place"]
 
 #: The first slot after those of an entry's own events.
 FLASH_SLOT = 10
@@ -18,13 +20,6 @@ FLASH_STRIDE = 4
 _ID = re.compile(r"([0-9]{1,10})-([0-9]{1,9})")
 #: What clients of the dialect send to hear everything from the start.
 _FROM_START = frozenset({"-1", "0"})
-
-
-class BadEventId(ValueError):
-    """This text is no id of an event of the run; nothing was streamed."""
-
-    def __init__(self) -> None:
-        super().__init__("Last-Event-ID names no event of this run; send the id of an event, or 0 for all of them")
 
 
 class Place(NamedTuple):

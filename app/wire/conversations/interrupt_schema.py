@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.wire.typed_json import read_as
 from threadmark.state import Call, Wait, spell
 

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.app.wire.conversations.message_shapes import (
     AiShape,
     CallShape,

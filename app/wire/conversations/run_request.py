@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from threadmark.app.requests.path_ids import uuid_of
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.wire.conversations.checkpoint_schema import CheckpointRef, checkpoint_id_in
 from threadmark.app.wire.conversations.event_schema import StreamMode
 from threadmark.app.wire.conversations.interrupt_schema import read_approval

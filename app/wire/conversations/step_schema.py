@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.state import Attempt, ExecutionId, Failure, SeenView, Step, Usage, from_us, idempotency_key_of, spell
 
 __all__ = ["Resolution", "ShownAttempt", "ShownStep", "StepTokens", "StepTotals", "resolution_of", "step_to_wire"]

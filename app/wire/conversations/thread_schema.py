@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from threadmark.app.http.path_ids import uuid_of
 from threadmark.app.listing.pages import PAGE_SIZE_MAX
-from threadmark.app.requests.path_ids import uuid_of
 from threadmark.app.wire.conversations.state_schema import Moment, state_to_wire
 from threadmark.state import Thread, ThreadFilter
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from msgspec import Meta, Struct, to_builtins
 
 from threadmark import memory
-from threadmark.app.requests.request import BodyRefused
+from threadmark.app.http.body_errors import BodyRefused
 from threadmark.memory import (
     Cardinality,
     Draft,

@@ -52,7 +52,7 @@ async def some(stream: AsyncIterator[StreamPart], count: int) -> list[StreamPart
 @pytest.mark.parametrize("page_size", [1, 3, 256])
 async def test_after_any_event_the_rest_is_received(running: Running, monkeypatch: Any, page_size: int) -> None:
     """A finished run with every kind of event: from each of its ids on, exactly what followed."""
-    monkeypatch.setattr("threadmark.app.sse.event_tail.ENTRY_COUNT_MAX", page_size)
+    monkeypatch.setattr("threadmark.app.runs.event_tail.ENTRY_COUNT_MAX", page_size)
     thread = await running.thread()
     script = [call("lookup_order", order_id="o"), call("refund", order_id="o", amount_cents=1)]
     whole = await collect(

@@ -1,8 +1,8 @@
-"""Ids in paths and bodies: UUIDs, or refused before anything is looked up."""
+"""Ids in paths, bodies and headers, or refused before anything is looked up."""
 
 import re
 
-__all__ = ["BadId", "uuid_of"]
+__all__ = ["BadEventId", "BadId", "uuid_of"]
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
@@ -13,6 +13,13 @@ class BadId(ValueError):
     def __init__(self, what: str) -> None:
         super().__init__(f"Invalid {what} ID: must be a UUID")
         self.path = f"{what}_id"
+
+
+class BadEventId(ValueError):
+    """This text is no id of an event of the run; nothing was streamed."""
+
+    def __init__(self) -> None:
+        super().__init__("Last-Event-ID names no event of this run; send the id of an event, or 0 for all of them")
 
 
 def uuid_of(what: str, text: str) -> str:
